@@ -20,6 +20,7 @@ import sklearn.metrics
 import sympy
 
 from logiclens import EntropyClassifier, RuleSet
+from logiclens.cli.saved_model import SavedModel
 from logiclens.formula import DNF, Predicate, Rule, parse
 from logiclens.formula.english import TableFacts, recurrence_words
 from logiclens.formula.record import to_dict
@@ -78,10 +79,33 @@ def test_with_rules_a_soft_model_lets_its_rules_decide(new):
     rules = RuleSet.load(soft().folder)
     rows = pd.read_csv(new)
     assert table["predicted died"].tolist() == [str(label) for label in rules.predict(rows)]
-    fires = rules.fires(rows)
-    for row in range(len(table)):
-        place = [str(label) for label in rules.names].index(table["predicted died"][row])
-        assert (table["why"][row] == "no rule of this class fires") == (not fires[row, place])
+    assert not table["why"].str.contains("network").any()
+
+
+def test_score_prints_the_otherwise_class_last(tmp_path):
+    table = tmp_path / "patients.csv"
+    patients(90, seed=7).to_csv(table, index=False)
+    rules = RuleSet.load(exact().folder)
+    (left,) = [rule.name for rule in rules.rules if rule.is_complement]
+    heads = [
+        line
+        for line in logiclens("score", exact().folder, table).stdout.splitlines()
+        if re.match("died is .*: [0-9]", line)
+    ]
+    assert len(heads) == 2
+    assert heads[-1].startswith(f"died is {left}:")
+
+
+def test_why_says_where_network_and_rules_differ(new):
+    model, rows = SavedModel(soft().folder), pd.read_csv(new)
+    by_rules = model.rules.predict(rows)
+    # A network that says the other class in the first row only.
+    other = next(rule.label for rule in model.rules.rules if rule.label != by_rules[0])
+    answers = by_rules.copy()
+    answers[0] = other
+    reasons, agreed = model.reasons(rows, answers), model.reasons(rows, by_rules)
+    assert reasons[0] == f"the network decides {other}, but the rules say died is {by_rules[0]}: {agreed[0]}"
+    assert reasons[1:] == agreed[1:]
 
 
 def test_why_names_a_rule_that_holds_on_the_row(new):

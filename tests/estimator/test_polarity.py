@@ -9,6 +9,7 @@ import torch
 
 from logiclens import EntropyClassifier
 from logiclens.estimator.polarity import turn_inputs
+from logiclens.export import to_english
 from logiclens.formula import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.nn.layers import EntropyNet
@@ -51,6 +52,21 @@ def test_missing_and_unseen_values_are_not_claimed(model, odd):
     other = pd.DataFrame({name: [value] for name, value in {**row, "sex": odd}.items()})
     assert model.predict(other).tolist() == ["no"]
     assert "sex is man" in str(model.why(row))
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_truth_value_without_gaps_is_called_false(gap):
+    frame, died = people()
+    frame["fever"] = frame["fever"].astype(bool)
+    if gap:
+        frame["fever"] = frame["fever"].astype("boolean")
+        frame.loc[frame.index[:40], "fever"] = pd.NA
+        died = died.where(frame["fever"].notna() | (frame["sex"] == "woman") | (frame["age"] < 50), "yes")
+    model = EntropyClassifier(exact=True, epochs=60, set_aside=0.25).fit(frame, died)
+    said = next(line for line in to_english(model.rules_).splitlines() if line.startswith("died is yes"))
+    missing = pd.DataFrame({"sex": ["man"], "fever": pd.array([None], "boolean"), "age": [80]})
+    assert ("fever is false" in said, "fever is not true" in said) == (not gap, gap)
+    assert model.predict(missing).tolist() == (["yes"] if gap else ["no"])
 
 
 def test_held_out_rows_with_gaps_are_cut_as_new_rows():

@@ -18,7 +18,7 @@ from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE,
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import cube_words
 from logiclens.formula.model_record import read_record
-from logiclens.formula.packed_rows import equals
+from logiclens.formula.packed_rows import PackedRows, equals
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_folder
 
@@ -90,9 +90,21 @@ class SavedModel:
         return np.asarray(self.rules.confidence(rows).max(axis=1))
 
     def reasons(self, rows: pd.DataFrame, answers: NDArray[Any]) -> list[str]:
-        """Return for each row the rule that decides its class, in words."""
+        """Return for each row the rule that decides its class, in words, and whether the network decides otherwise."""
         rules, packed = self.rules, self.rules.pack(rows)
-        reasons = np.full(packed.n_rows, "no rule of this class fires", dtype=object)
+        by_rules = rules.predict(packed)
+        reasons = self._rule_words(packed, by_rules)
+        for place, (network, said) in enumerate(zip(answers.tolist(), by_rules.tolist(), strict=True)):
+            if network != said:
+                theirs = "do not decide" if said is None else f"say {rules.class_heading(said)}"
+                reasons[place] = f"the network decides {network}, but the rules {theirs}: {reasons[place]}"
+        return [str(reason) for reason in reasons]
+
+    def _rule_words(self, packed: PackedRows, answers: NDArray[Any]) -> NDArray[Any]:
+        """Return for each row the rule by which the rules give their answer."""
+        rules = self.rules
+        several = rules.fires(packed).any(axis=1)
+        reasons = np.where(several, "rules of several classes fire", "no rule fires").astype(object)
         for rule in rules.rules:
             if rule.is_complement:
                 left = rule.formula.evaluate(packed) & equals(answers, rule.label)
@@ -103,7 +115,7 @@ class SavedModel:
         for line in reversed(rules.decisions):
             fires = DNF([line.cube]).evaluate(packed) & equals(answers, rules.rules[line.rule].label)
             reasons[fires] = cube_words(line.cube, rules.predicates, rules.facts)
-        return [str(reason) for reason in reasons]
+        return reasons
 
     def labels(self, column: pd.Series) -> NDArray[Any]:
         """Return a target as labels of the rules. The index of the column counts the rows of the file from 0."""

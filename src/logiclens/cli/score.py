@@ -20,6 +20,7 @@ from logiclens.cli.sheet import (
     print_confusion,
     print_rules,
     print_subgroup,
+    rules_first,
 )
 from logiclens.cli.tables import Counting, check_column, check_columns, labelled, told_apart
 from logiclens.codec import to_plain
@@ -250,7 +251,7 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
             printer.say(f"  {name:<25}{Share(share.hits, share.total)}")
     if score.macro_f1 is not None:
         printer.say(f"  {'macro-F1 of the rules':<25}{percent(score.macro_f1, 1)}")
-    for told in score.statistics.classes:
+    for told in rules_first(score.statistics.classes, score.rules):
         prevalence = told.prevalence
         printer.say(
             f"\n{score.rules.class_words(told.name)}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from logiclens.cli.output import Printer
 from logiclens.formula.dnf import Cube, Literal
@@ -84,7 +84,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
             ends = f" ({interval(metric.low / 100, metric.high / 100, 1)})"
         printer.say(f"  {metric.name:<{width}}{figure(metric.value, metric.unit, width=6)}{ends}")
     counted = {entry.name: entry for entry in result.statistics.classes}
-    for told in result.classes:
+    for told in rules_first(result.classes, result.rules):
         _print_class(printer, told, counted[told.name], result)
     for group in result.statistics.subgroups:
         print_subgroup(printer, group, str(result.statistics.by), result.rules)
@@ -99,6 +99,15 @@ def print_sheet(printer: Printer, result: Result) -> None:
     printer.say()
     recurrence = READ_NO_RECURRENCE if result.stability is None else READ_RECURRENCE[result.stability.drawn]
     printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result.exact else READ_FORMULA}{recurrence}")
+
+
+Named = TypeVar("Named", ClassResult, ClassRecord)
+
+
+def rules_first(classes: Sequence[Named], rules: RuleSet) -> list[Named]:
+    """Return the classes in their order, but the one that is "otherwise" last: it is told by the rules of the other."""
+    otherwise = {rule.name for rule in rules.rules if rule.is_complement}
+    return sorted(classes, key=lambda told: told.name in otherwise)
 
 
 def _print_confusions(printer: Printer, result: Result) -> None:

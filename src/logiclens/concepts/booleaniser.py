@@ -234,8 +234,7 @@ class Finding:
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
         elif column.kind == TRUTH_VALUE.name:
-            varies = column.n_values > 1 or has_missing
-            exclusive = [self._name(Predicate(column.name, "==", True), column.name)] if varies else []
+            exclusive = self._truth_value(column)
         else:
             exclusive = self._cuts(column, how if given is None else given)
         if not exclusive and not has_missing:
@@ -245,6 +244,15 @@ class Finding:
         if len(exclusive) > 1:
             self.exclusive.append(exclusive)
         return None
+
+    def _truth_value(self, column: Tally) -> list[str]:
+        """Add that a column of truth values is true; return the name, nothing of a constant."""
+        if column.n_values < 2 and not column.has_missing:
+            return []
+        name = self._name(Predicate(column.name, "==", True), column.name)
+        if not column.has_missing:
+            self.opposites[name] = Predicate(column.name, "==", False)
+        return [name]
 
     def _are_too_rare(self, column: Tally) -> str | None:
         """Return a reason to leave out texts that hardly repeat, such as comments."""

@@ -128,6 +128,11 @@ class Line:
         elif last < len(self.cuts):
             told.append(self.bound("<", self.cuts[last]))
         left_out = [self.cuts[p // 2] for p in range(pieces[0], pieces[-1]) if p % 2 and p not in pieces]
+        if at_first and len(told) == 2 and not left_out:
+            # As `formula.english` tells the same interval of a rule.
+            cut = self.cuts[last]
+            end = self.kind.shown_cell(cut) if at_last else self.bound("<", cut)
+            return f"{self.column} from {self.kind.shown_cell(self.cuts[first])} to {end}"
         if left_out:
             told.append(none_of([self.kind.shown_cell(cut) for cut in left_out]))
         return f"{self.column} is {' and '.join(told) or 'any value'}"
@@ -239,7 +244,7 @@ def units_of(rules: DecisionRules, concepts: Sequence[str]) -> tuple[Unit, ...]:
     >>> for state in units_of(rules, rules.concepts)[0].states:
     ...     print(state.pattern, state.words)
     (False, False) age is below 60
-    (True, False) age is at least 60 and at most 72.5
+    (True, False) age from 60 to 72.5
     (True, True) age is above 72.5
     """
     columns: dict[str, list[str]] = {}
@@ -264,23 +269,29 @@ def told(rules: DecisionRules, concepts: Sequence[str], row: Mapping[str, bool])
         if state is not None and state == whole[unit.column].missing:
             words.append(state.words)
         elif (state := unit.state(row)) is not None:
-            words.append(_interval_words(rules, unit, state) or state.words)
+            words.append(state_words(rules, unit, state))
     return words
 
 
-def _interval_words(rules: DecisionRules, unit: Unit, state: State) -> str | None:
-    """Return a state of whole numbers or days between two cuts as rules tell it; None for any other."""
+def state_words(rules: DecisionRules, unit: Unit, state: State) -> str:
+    """Return a state of a column in words; an interval as the rules tell it.
+
+    Args:
+        rules: rules with the predicates of the column.
+        unit: the column.
+        state: one of its states.
+    """
     compared = [(c, p) for c, p in zip(unit.concepts, unit.predicates, strict=True) if p.operator != "missing"]
     if (
         state == unit.missing
         or unit.column not in rules.facts.whole
         or any(p.operator not in ORDERS for _, p in compared)
     ):
-        return None
+        return state.words
     holds = dict(zip(unit.concepts, state.pattern, strict=True))
     cube = Cube(Literal(concept, holds[concept]) for concept, _ in compared)
     said = conditions(cube, rules.predicates, replace(rules.facts, complete=unit.sources))
-    return said[0] if len(said) == 1 else None
+    return said[0] if len(said) == 1 else state.words
 
 
 def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:

@@ -207,7 +207,12 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: 
         facts: what is known of the training table. "(or missing)" is added to a negated comparison of a column that
             had missing values, or of which nothing is known. Default: nothing.
     """
-    return _literal_words(literal, predicates, facts, known=False)
+    predicate = predicates.get(literal.concept)
+    if predicate is None:
+        return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
+    # A missing value satisfies a negated comparison. Readers expect this of "is not", but not of an order.
+    unexpected = not literal.positive and predicate.operator in ORDERS and not facts.has_all(predicate.sources)
+    return f"{predicate.subject} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
 
 
 def gap_words(formulas: Sequence[DNF | Complement], predicates: Mapping[str, Predicate]) -> list[str]:
@@ -273,17 +278,6 @@ def _known_columns(cube: Cube, predicates: Mapping[str, Predicate]) -> set[str]:
     return {column for sources in asked for column in sources}
 
 
-def _literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: TableFacts, *, known: bool) -> str:
-    """Return a literal in words; `known` says that another condition excludes missing values."""
-    predicate = predicates.get(literal.concept)
-    if predicate is None:
-        return f"{literal.concept} is {'true' if literal.positive else 'not true'}"
-    # A missing value satisfies a negated comparison. Readers expect this of "is not", but not of an order.
-    unexpected = not literal.positive and predicate.operator in ORDERS and not known
-    unexpected = unexpected and not facts.has_all(predicate.sources)
-    return f"{predicate.subject} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
-
-
 @dataclass(frozen=True)
 class _Bound:
     """One end of an interval: its value, whether the value itself is left out, and the literal that states it."""
@@ -297,7 +291,6 @@ class _Bound:
 def _of_one_column(literals: Sequence[Literal], predicates: Mapping[str, Predicate], facts: TableFacts) -> list[str]:
     """Return the literals of a cube on one column as one condition, or each as its own where they do not join."""
     meant = [(literal, predicates[literal.concept]) for literal in literals if literal.concept in predicates]
-    known = any(literal.positive == (predicate.operator != "missing") for literal, predicate in meant)
     if len(meant) > 1:
         absent = ["missing"] * any(predicate.operator == "missing" for _, predicate in meant)
         compared = [(literal, predicate) for literal, predicate in meant if predicate.operator != "missing"]
@@ -307,14 +300,14 @@ def _of_one_column(literals: Sequence[Literal], predicates: Mapping[str, Predica
             return [f"{meant[0][1].subject} is {none_of([*values, *absent])}"]
         kinds = {predicate.kind.name for _, predicate in compared if predicate.operator in ORDERS}
         if joins and len(kinds) == 1 and all(predicate.operator in ORDERS for _, predicate in compared):
-            words = _interval_words(compared, facts, known=known)
+            words = _interval_words(compared, facts)
             if words is not None:
                 is_said = not absent or any(literal.positive for literal, _ in compared)
                 return [words if is_said else f"{words} and not missing"]
-    return [_literal_words(literal, predicates, facts, known=known) for literal in literals]
+    return [literal_words(literal, predicates, facts) for literal in literals]
 
 
-def _interval_words(compared: Sequence[tuple[Literal, Predicate]], facts: TableFacts, *, known: bool) -> str | None:
+def _interval_words(compared: Sequence[tuple[Literal, Predicate]], facts: TableFacts) -> str | None:
     """Return several comparisons of one column by order in words; None if no value satisfies all of them."""
     lower, upper = None, None
     for literal, predicate in compared:
@@ -327,7 +320,7 @@ def _interval_words(compared: Sequence[tuple[Literal, Predicate]], facts: TableF
             upper = bound
     predicate = compared[0][1]
     column, kind = predicate.subject, predicate.kind
-    gaps = "" if known or facts.has_all(predicate.sources) else " (or missing)"
+    gaps = "" if facts.has_all(predicate.sources) else " (or missing)"
     ends = [comparison_words(end.predicate, end.literal.positive) for end in (lower, upper) if end is not None]
     if lower is None or upper is None:
         return f"{column} is {ends[0]}{gaps}"

@@ -20,6 +20,7 @@ from logiclens.formula.column_states import (
     now,
     packed_row,
     shown,
+    state_words,
     units_of,
 )
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
@@ -415,9 +416,9 @@ def _changes(row: _Row, after: Mapping[str, bool]) -> tuple[Change, ...]:
         seen = [c for unit in described for c in unit.concepts if c in row.told or c in concepts]
         units = units_of(row.rules, seen)
         # That a date has a value goes without saying where its month is told.
-        states = [unit.state(after) for unit in units if not _is_implied(unit, units)]
+        states = [(unit, unit.state(after)) for unit in units if not _is_implied(unit, units)]
         # Only an unchanged column can be in a state that no value makes.
-        wanted = " and ".join(state.words for state in states if state is not None)
+        wanted = " and ".join(state_words(row.rules, unit, state) for unit, state in states if state is not None)
         columns = tuple(dict.fromkeys(column for unit in changed for column in unit.sources))
         was = [f"{name} is {shown(row.cells[name])}" for name in columns if len(changed) > 1 and name in row.cells]
         told = ", ".join(was) or now(row.rules, changed[0].concepts[0], row.cells)
