@@ -357,7 +357,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
         (5, (0, 4), "it is right on none of the 4 held-out rows that it decides."),
         (5, (0, 0), "it decides no held-out row, so nothing is known of how often it is right."),
     ):
-        own = replace(rule, counts=(count, 10, 10), bags=10)
+        own = replace(rule, recurs=dict(zip(rule.cubes, (count, 10, 10), strict=True)), bags=10)
         content = saved(replace(case, rules=replace(case.rules, rules=(own, *case.rules.rules[1:]))))
         content["classes"][0]["decided"][0] = counted_share(*share)
         read = read_result(content)
@@ -366,7 +366,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
         assert doubts(read.rules.rules[0], entries, read.classes[0], read.stability)[0] == wanted
         assert plain(render(read)).count("Do not rely on this rule") == bool(said)
     # Too few bags say nothing.
-    few = replace(rule, counts=(0, 4, 4), bags=4)
+    few = replace(rule, recurs=dict(zip(rule.cubes, (0, 4, 4), strict=True)), bags=4)
     read = read_result(saved(replace(case, rules=replace(case.rules, rules=(few, *case.rules.rules[1:])))))
     assert doubts(read.rules.rules[0], read.statistics.classes[0].cubes, read.classes[0], None) == ["", "", ""]
 
