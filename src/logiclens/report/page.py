@@ -213,7 +213,7 @@ def doubts(rule: Rule, cubes: Sequence[CubeRecord], entry: ClassResult, stabilit
     return [_doubt(found, share) for found, share in zip(again, decided, strict=True)]
 
 
-def _doubt(found: Recurs | None, right: ShareLike) -> str:
+def _doubt(found: Recurs | None, right: ShareRecord) -> str:
     reasons = []
     if found is not None and found.total >= FEWEST_BAGS and found.count <= SELDOM * found.total:
         how_often = "none" if found.count == 0 else f"only {found.count}"
@@ -230,10 +230,7 @@ def no_better(result: Result) -> str:
     head = _headline(result)
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
-    return (
-        f"Do not use these rules to be right more often: on the held-out rows they are not better than always saying "
-        f"“{head.always}”."
-    )
+    return f"Do not rely on these rules: on the held-out rows they are not better than always saying “{head.always}”."
 
 
 def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
