@@ -12,6 +12,7 @@ import numpy as np
 from logiclens.export.json import to_dict
 from logiclens.formula import DNF, Complement, parse
 from logiclens.formula.column_kinds import CATEGORY
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.english import english
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
@@ -549,6 +550,51 @@ def kinds(n: int = 90) -> Case:
     return Case(rules, table, *_labelled(rules, table))
 
 
+def dates(n: int = 60) -> Case:
+    """Three classes over dates and their parts, with missing values and times of day."""
+    month, weekday, hour, ended_on = (
+        DatePart(kind, (column,))
+        for kind, column in (("month", "begun"), ("weekday", "begun"), ("hour", "begun"), ("weekday", "ended"))
+    )
+    stay = DatePart("days", ("begun", "ended"))
+    predicates = {
+        "winter": Predicate(month.name, ">=", 12, month), "spring": Predicate(month.name, "<", 6, month),
+        "weekend": Predicate(weekday.name, ">=", 6, weekday), "monday": Predicate(weekday.name, "==", 1, weekday),
+        "evening": Predicate(hour.name, ">=", 18, hour), "long": Predicate(stay.name, ">=", 3, stay),
+        "very long": Predicate(stay.name, ">", 29.5, stay), "back": Predicate(stay.name, "<", 0, stay),
+        "left on a weekend": Predicate(ended_on.name, ">", 5, ended_on),
+        "recent": Predicate("begun", ">=", "2021-03-01"), "new": Predicate("begun", ">", "2021-12-24T17:30:00"),
+        "open": Predicate("ended", "missing"), "old": Predicate("age", ">=", 66.5),
+        "born late": Predicate("born", "<", "1960-05-01"),
+    }  # fmt: skip
+    formulas = {
+        "high": 'weekend & evening | winter & ~new & "very long" | open & old | "left on a weekend" & recent & ~long',
+        "middle": 'monday & ~recent | spring & long & "born late" | back',
+        "low": 'weekend & winter & "left on a weekend" | evening & ~old',
+    }
+    rules = RuleSet(
+        (
+            Rule("high", parse(formulas["high"]), (0.9, 0.85, 0.5, 0.61)),
+            Rule("middle", parse(formulas["middle"]), (0.7, 0.6, 0.55)),
+            Rule("low", parse(formulas["low"]), (0.65, 0.4)),
+        ),
+        predicates,
+        Groups(implied=[["long", "very long"]]),
+        otherwise=2,
+    )
+    random = np.random.default_rng(14)
+
+    def column(*values: Any) -> Any:
+        return np.array([values[i] for i in random.integers(0, len(values), n)], dtype=object)
+
+    table = {
+        "begun": column("2020-02-29T19:15", "2021-12-24T17:30", "2021-12-25T18:00", "2022-05-02", None),
+        "ended": column("2020-03-02", "2021-12-27T23:59:59", "2022-06-04T08:00", None),
+        "age": column(20.0, 80.25, None), "born": column("1950-01-01", "1990-07-07", None),
+    }  # fmt: skip
+    return Case(rules, table, *_labelled(rules, table))
+
+
 def large() -> Case:
     """Ten classes over sixty long-named concepts, a thousand rows."""
     names = [f"the share of households with access to service number {i}" for i in range(60)]
@@ -570,5 +616,5 @@ def large() -> Case:
 CASES = {
     "patients": patients, "certified": certified, "several_labels": several_labels, "hostile": hostile, "bare": bare,
     "large": large, "one_formula": one_formula, "in_order": in_order,
-    "kinds": kinds,
+    "kinds": kinds, "dates": dates,
 }  # fmt: skip

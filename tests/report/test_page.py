@@ -28,10 +28,11 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 from logiclens.errors import LogicLensError
 from logiclens.report import Result, read_result, render
 from logiclens.report.charts import MOST_BARS, icon_array, loss_chart, relevance_chart
-from logiclens.report.page import deciding, differing, lead, shade, standing, tiles
+from logiclens.report.page import deciding, differing, doubts, lead, no_better, shade, standing, tiles
 from logiclens.report.result import Relevance
 from logiclens.words import readable
 from tests.report_cases import CASES, Case, patients, result_of
+from tests.report_cases import share as counted_share
 
 ROOT = Path(__file__).parents[2]
 
@@ -330,16 +331,44 @@ def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
     assert (labels[0].label, labels[0].value) == ("Mean F1 of the labels", "50.0%")
 
 
-def test_rules_that_beat_no_baseline_say_so(result):
+def test_rules_that_beat_no_baseline_say_so(result, page):
+    assert told(no_better, result) == ""
+    assert "not better than always saying" not in plain(page)
     worse = copy.deepcopy(result)
     worse["headline"]["right"] = worse["headline"]["always_right"]
     share = 100 * worse["headline"]["always_right"]["value"]
     assert told(lead, worse).endswith(f"which is no better than always saying “survived” ({share:.1f}%).")
+    assert told(no_better, worse).endswith("they are not better than always saying “survived”.")
+    assert told(no_better, worse) in plain(page_of(worse))
     worse["headline"]["right"] = {**worse["headline"]["right"], "value": share / 100 - 0.1}
     assert told(lead, worse).endswith(f"which is worse than always saying “survived” ({share:.1f}%).")
 
 
 # Sentences ---------------------------------------------------------------------------------------------------------
+
+
+def test_rules_not_to_be_relied_on_are_warned_of():
+    case = patients()
+    rule = case.rules.rules[0]
+    for count, share, said in (
+        (0, (3, 4), "the search found it again in none of 10 samples of the rows."),
+        (1, (3, 4), "the search found it again in only 1 of 10 samples of the rows."),
+        (2, (3, 4), ""),
+        (5, (0, 4), "it is right on none of the 4 held-out rows that it decides."),
+        (5, (0, 0), "it decides no held-out row, so nothing is known of how often it is right."),
+    ):
+        own = replace(rule, recurs=dict(zip(rule.cubes, (count, 10, 10), strict=True)), bags=10)
+        content = saved(replace(case, rules=replace(case.rules, rules=(own, *case.rules.rules[1:]))))
+        content["classes"][0]["decided"][0] = counted_share(*share)
+        read = read_result(content)
+        entries = read.statistics.classes[0].cubes
+        wanted = said and f"Do not rely on this rule: {said}"
+        assert doubts(read.rules.rules[0], entries, read.classes[0], read.stability)[0] == wanted
+        assert plain(render(read)).count("Do not rely on this rule") == bool(said)
+    # Too few bags say nothing.
+    few = replace(rule, recurs=dict(zip(rule.cubes, (0, 4, 4), strict=True)), bags=4)
+    read = read_result(saved(replace(case, rules=replace(case.rules, rules=(few, *case.rules.rules[1:])))))
+    assert doubts(read.rules.rules[0], read.statistics.classes[0].cubes, read.classes[0], None) == ["", "", ""]
 
 
 def changed(result: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def _asked(kind: str, columns: tuple[str, ...], value: float) -> Predicate:
     return Predicate(part.name, ">=", value, part)
 
 
-def test_a_part_of_a_date_has_its_own_field():
+def test_parts_of_a_date_share_the_field_of_the_date():
     predicates = {
         "weekend": _asked("weekday", ("admitted",), 6),
         "winter": _asked("month", ("admitted",), 12),
@@ -31,20 +31,20 @@ def test_a_part_of_a_date_has_its_own_field():
         concepts=[SimpleNamespace(name=name) for name in predicates],
     )  # fmt: skip
     fields = {field.column: field for field in panel_fields(result)}
-    weekdays = [(choice.words, choice.value) for choice in fields["weekday of admitted"].choices]
-    assert weekdays[0] == ("Monday", 1)
-    assert weekdays[6:] == [("Sunday", 7), ("missing", None)]
-    assert [c.value for c in fields["month of admitted"].choices] == [*range(1, 13), None]
-    assert fields["hour of admitted"].choices[18].words == "18:00"
-    assert (fields["days from admitted to left"].input, fields["days from admitted to left"].kind) == (
-        "number",
-        "number",
-    )
+    assert [*fields] == ["admitted", "left"]
+    # Only a time of day tells the hour.
+    assert [fields[name].input for name in fields] == ["datetime-local", "date"]
+    assert fields["admitted"].hint == "The rules use its weekday, its hour, its month and the days from it to left."
+    assert fields["left"].hint == "The rules use the days from admitted to it."
     data = panel_data(result, [[] for rule in rules.rules for _ in rule.cubes])
-    asked = [(data["columns"][column]["name"], operator, bound) for column, operator, bound in data["tests"]]
-    assert asked == [(p.column, ">=", p.value) for p in predicates.values()]
-    # Whatever the script fills in is a value that the field offers.
-    for column in data["columns"]:
-        offered = [value for _, value in column["choices"]]
-        assert all(isinstance(value, int) for _, _, value in column["states"])
-        assert not offered or all(value in offered for _, _, value in column["states"])
+    asked = [
+        (
+            data["units"][unit]["part"],
+            [data["fields"][i]["name"] for i in data["units"][unit]["fields"]],
+            operator,
+            bound,
+        )
+        for unit, operator, bound in data["tests"]
+    ]
+    assert asked == [(p.origin.kind, list(p.sources), ">=", p.value) for p in predicates.values()]
+    assert data["dates"] == [[0, 1, 2, 3]]

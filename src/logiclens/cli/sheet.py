@@ -16,7 +16,7 @@ from logiclens.metrics.rule_statistics import (
     DecisionRecord,
     SubgroupRecord,
 )
-from logiclens.report.page import recurrences
+from logiclens.report.page import doubts, no_better, recurrences
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.words import count_text, figure, interval, percent, share_words, times
 
@@ -83,6 +83,8 @@ def print_sheet(printer: Printer, result: Result) -> None:
         if metric.low is not None and metric.high is not None:
             ends = f" ({interval(metric.low / 100, metric.high / 100, 1)})"
         printer.say(f"  {metric.name:<{width}}{figure(metric.value, metric.unit, width=6)}{ends}")
+    if warning := no_better(result):
+        printer.say(f"  {warning}", hang=0)
     counted = {entry.name: entry for entry in result.statistics.classes}
     for told in rules_first(result.classes, result.rules):
         _print_class(printer, told, counted[told.name], result)
@@ -146,13 +148,16 @@ def print_rules(
     counted: ClassRecord,
     rules: RuleSet,
     recurrence: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
 ) -> None:
-    """Print each rule of a class in words, with its statistics and, if known, how often it recurs."""
-    for cube in counted.cubes:
+    """Print each rule of a class in words, with its statistics and, if known, how often it recurs and a warning."""
+    for place, cube in enumerate(counted.cubes):
         literals = Cube(Literal(literal.concept, literal.positive) for literal in cube.literals or ())
         printer.say(f"  • {cube_words(literals, rules.predicates, rules.facts)}")
         recurs = (recurrence or {}).get(cube.text)
         printer.say(f"      {_numbers(cube)}{'' if recurs is None else f'; {recurs}'}", hang=0)
+        if warnings and warnings[place]:
+            printer.say(f"      {warnings[place]}", hang=0)
 
 
 def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: RuleSet) -> None:
@@ -179,7 +184,9 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
-    print_rules(printer, counted, result.rules, recurrences(result.stability, told.name))
+    rule = next(rule for rule in result.rules.rules if rule.name == told.name)
+    warnings = doubts(rule, counted.cubes, told, result.stability)
+    print_rules(printer, counted, result.rules, recurrences(result.stability, told.name), warnings)
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
         printer.say("  no held-out row has this class: nothing is known of how well it is found")

@@ -100,6 +100,7 @@ class RuleLine:
     lift: Figure
     table: TwoByTwo
     recurs: Recurs | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,7 @@ def _class_view(place: int, result: Result) -> ClassView:
     base = measured.prevalence.value
     words = [_joined(told) for told in conditions]
     again = _recurs(rule, measured.cubes, result.stability)
+    doubted = doubts(rule, measured.cubes, entry, result.stability)
     constant = _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     decided = entry.decided or (None,) * len(rule.cubes)
@@ -167,8 +169,9 @@ def _class_view(place: int, result: Result) -> ClassView:
                 _line(_joined(told), cube, name, base, decided=share),
                 conditions=tuple(words for words, _ in told),
                 recurs=found,
+                doubt=doubt,
             )
-            for told, cube, share, found in zip(conditions, measured.cubes, decided, again, strict=True)
+            for told, cube, share, found, doubt in zip(conditions, measured.cubes, decided, again, doubted, strict=True)
         ),
         whole=_line(whole, measured.whole, name, base),
         decision=decision_words(measured.decision, name),
@@ -191,6 +194,43 @@ def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
         return {}
     own, total = (entry for entry in stability.cubes if entry.class_ == name), stability.resamples
     return {entry.text: recurrence_words(round(entry.frequency * total), total) for entry in own}
+
+
+SELDOM = 0.1
+"""A rule that at most this share of bags or resamples found again is not to be relied on."""
+FEWEST_BAGS = 5
+"""The fewest bags or resamples that are enough to say so: a rule that recurs half of the time is found in none of 5, or
+in at most 1 of 10, with a probability below 5%."""
+
+
+def doubts(rule: Rule, cubes: Sequence[CubeRecord], entry: ClassResult, stability: Recurrence | None) -> list[str]:
+    """Return for each cube of a class the sentence that warns of it; an empty text where nothing speaks against it.
+
+    A rule is doubted if hardly any bag or resample found it again, or if it is right on no held-out row.
+    """
+    decided = entry.decided or tuple(cube.confidence for cube in cubes)
+    again = _recurs(rule, cubes, stability)
+    return [_doubt(found, share) for found, share in zip(again, decided, strict=True)]
+
+
+def _doubt(found: Recurs | None, right: ShareRecord) -> str:
+    reasons = []
+    if found is not None and found.total >= FEWEST_BAGS and found.count <= SELDOM * found.total:
+        how_often = "none" if found.count == 0 else f"only {found.count}"
+        reasons.append(f"the search found it again in {how_often} of {found.total} samples of the rows")
+    if not right.total:
+        reasons.append("it decides no held-out row, so nothing is known of how often it is right")
+    elif not right.hits:
+        reasons.append(f"it is right on none of the {count_with_noun(right.total, 'held-out row')} that it decides")
+    return f"Do not rely on this rule: {', and '.join(reasons)}." if reasons else ""
+
+
+def no_better(result: Result) -> str:
+    """Return the warning that the rules are right no more often than one constant answer; empty if they are."""
+    head = _headline(result)
+    if head is None or (head.right.value or 0) > (head.always_right.value or 0):
+        return ""
+    return f"Do not rely on these rules: on the held-out rows they are not better than always saying “{head.always}”."
 
 
 def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
@@ -536,6 +576,7 @@ def render(result: Result) -> str:
         colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
         confusions=confusions(result),
         lead=lead(result),
+        no_better=no_better(result),
         tiles=tiles(result),
         most_sentences=MOST_SENTENCES,
         standing=standing(result),

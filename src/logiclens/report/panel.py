@@ -6,14 +6,13 @@ to by position, so no name is ever a key.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
 from logiclens.formula.column_states import State, Unit, pattern_of, units_of
-from logiclens.formula.date_parts import MONTHS, WEEKDAYS, DatePart
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.flip import parts_of
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
@@ -36,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Field:
-    """The field of one raw column, or of a part of a date, such as its weekday.
+    """The field of one raw column.
 
     Attributes:
         column: name of the column.
@@ -54,50 +53,61 @@ class Field:
 
 
 def panel_fields(result: Result) -> tuple[Field, ...]:
-    """Return one field for each raw column, and each part of a date, that the rules use."""
+    """Return one field for each raw column that the rules use; parts of a date are computed from its field."""
     categories = {entry.column: entry.categories for entry in result.inputs}
-    return tuple(_field(result.rules, unit, categories) for unit in _units(result))
+    return tuple(_field(result.rules, column, categories) for column in result.rules.columns)
 
 
 def _units(result: Result) -> tuple[Unit, ...]:
     return units_of(result.rules, [concept.name for concept in result.concepts])
 
 
-def _field(rules: RuleSet, unit: Unit, categories: Mapping[str, tuple[str, ...]]) -> Field:
-    predicates = [rules.predicate(concept) for concept in unit.concepts]
-    compared = [p for p in predicates if p.operator != "missing"]
+def _field(rules: RuleSet, column: str, categories: Mapping[str, tuple[str, ...]]) -> Field:
+    asked = [one for concept in rules.concepts if column in (one := rules.predicate(concept)).sources]
+    compared = [p for p in asked if p.operator != "missing" and p.origin is None]
     kinds = {p.kind for p in compared}
     missing = Choice("missing", None)
+    if any(p.origin is not None for p in asked):
+        return _date_field(column, compared, [p.origin for p in asked if p.origin is not None])
     if not compared:
-        return Field(unit.column, "choice", "number", (Choice("not missing", 1), missing), "")
+        return Field(column, "choice", "number", (Choice("not missing", 1), missing), "")
     if kinds == {CATEGORY}:
-        texts = dict.fromkeys([*categories.get(unit.column, ()), *(str(p.value) for p in compared)])
+        texts = dict.fromkeys([*categories.get(column, ()), *(str(p.value) for p in compared)])
         listed = [Choice(readable(text) or "(an empty text)", text) for text in texts]
-        return Field(unit.column, "choice", "text", (*listed, Choice("another value", None, True), missing), "")
-    if kinds <= {TRUTH_VALUE} or not any(unit.column == p.column for p in rules.predicates.values()):
-        return Field(unit.column, "choice", "number", (Choice("true", 1), Choice("false", 0), missing), "")
-    if (origin := compared[0].origin) is not None:
-        return _part_field(unit.column, origin, missing)
-    cuts = list(dict.fromkeys(p.shown_value for p in sorted(compared, key=lambda p: p.kind.point(p.value))))
-    hint = f"The rules cut at {readable(enumeration(cuts))}."
+        return Field(column, "choice", "text", (*listed, Choice("another value", None, True), missing), "")
+    if kinds <= {TRUTH_VALUE} or not any(column == p.column for p in rules.predicates.values()):
+        return Field(column, "choice", "number", (Choice("true", 1), Choice("false", 0), missing), "")
+    hint = f"The rules cut at {readable(enumeration(_cuts(compared)))}."
     if kinds <= {NUMBER, TRUTH_VALUE}:
-        return Field(unit.column, "number", "number", (), hint)
+        return Field(column, "number", "number", (), hint)
     if kinds == {DATE}:
-        # A day says nothing about a time of that day, unless the rules cut where days begin.
-        whole = all(p.operator in (">=", "<") and len(str(p.value)) == len("2021-03-01") for p in compared)
-        return Field(unit.column, "date" if whole else "datetime-local", "date", (), hint)
+        return _date_field(column, compared, ())
     called = "" if kinds != {DURATION} else f" Write {DURATION.called}."
-    return Field(unit.column, "text", compared[0].kind.name, (), hint + called)
+    return Field(column, "text", compared[0].kind.name, (), hint + called)
 
 
-def _part_field(column: str, part: DatePart, missing: Choice) -> Field:
-    """Return the field of a part of a date: a list of names or hours, or a number of days."""
-    if part.range is None:
-        return Field(column, "number", "number", (), "Calendar days; below 0 if the order is reversed.")
-    first, last = part.range
-    names = {"month": MONTHS, "weekday": WEEKDAYS}.get(part.kind, tuple(f"{hour}:00" for hour in range(last + 1)))
-    listed = (Choice(name, first + place) for place, name in enumerate(names))
-    return Field(column, "choice", "number", (*listed, missing), "")
+def _cuts(compared: Sequence[Predicate]) -> list[str]:
+    return list(dict.fromkeys(p.shown_value for p in sorted(compared, key=lambda p: p.kind.point(p.value))))
+
+
+def _date_field(column: str, compared: Sequence[Predicate], parts: Sequence[DatePart]) -> Field:
+    """Return the field of a date, with a time of day if the rules look at it."""
+    # A day says nothing about a time of that day, unless the rules cut where days begin.
+    whole = all(p.operator in (">=", "<") and len(str(p.value)) == len("2021-03-01") for p in compared)
+    whole = whole and all(part.kind != "hour" for part in parts)
+    said = [f"The rules cut at {readable(enumeration(_cuts(compared)))}."] if compared else []
+    if parts:
+        said.append(
+            f"The rules use {readable(enumeration(list(dict.fromkeys(_part_words(p, column) for p in parts))))}."
+        )
+    return Field(column, "date" if whole else "datetime-local", "date", (), " ".join(said))
+
+
+def _part_words(part: DatePart, column: str) -> str:
+    if part.kind != "days":
+        return f"its {part.kind}"
+    start, end = part.columns
+    return f"the days from {start} to it" if column == end else f"the days from it to {end}"
 
 
 def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, bool]]]]]) -> dict[str, Any]:
@@ -111,6 +121,10 @@ def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, 
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
     units, fields = _units(result), panel_fields(result)
     at = {unit.column: i for i, unit in enumerate(units)}
+    field_at = {field.column: i for i, field in enumerate(fields)}
+    parts = [[at[unit.column] for unit in part] for part in parts_of(rules, units)]
+    dates = [part for part in parts if any(units[i].column not in units[i].sources for i in part)]
+    together = {i for part in dates for i in part}
     cubes = [
         (i, cube, trust)
         for i, rule in enumerate(rules.rules)
@@ -120,21 +134,35 @@ def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, 
     return {
         "classes": [readable(entry.name) for entry in result.classes],
         "subject": "" if result.multilabel else f"{readable(result.data.target)} is ",
-        "columns": [
+        "fields": [
             {
-                "name": readable(unit.column),
+                "name": readable(field.column),
                 "kind": field.kind,
                 "choices": [["other"] if c.is_other else ["value", c.value] for c in field.choices],
+            }
+            for field in fields
+        ],
+        # A raw column, or a part of dates: the fields it is taken from, its concepts, and the states of these, each
+        # with a value of the field. Dates that have parts are chosen together, by the script.
+        "units": [
+            {
+                "fields": [field_at[name] for name in unit.sources],
+                "part": unit.predicates[0].origin and unit.predicates[0].origin.kind,
                 "concepts": [place[name] for name in unit.concepts],
                 "states": [
-                    [_bits(state.pattern), readable(state.words), _example(rules, unit, state, field)]
+                    [
+                        _bits(state.pattern),
+                        readable(state.words),
+                        None if i in together else _example(rules, unit, state, fields[field_at[unit.column]]),
+                    ]
                     for state in unit.states
                 ],
             }
-            for unit, field in zip(units, fields, strict=True)
+            for i, unit in enumerate(units)
         ],
         "tests": [_test(rules.predicate(concept.name), at) for concept in result.concepts],
-        "parts": [[at[unit.column] for unit in part] for part in parts_of(rules, units)],
+        "parts": parts,
+        "dates": dates,
         "exclusive": [[place[name] for name in group] for group in result.exclusive],
         "implied": [[place[name] for name in chain] for chain in result.implied],
         "cubes": [
@@ -167,7 +195,7 @@ def _bits(pattern: tuple[bool, ...]) -> str:
 
 
 def _test(predicate: Predicate, at: Mapping[str, int]) -> list[Any]:
-    """Return a predicate as the script evaluates it: the place of its column, its operator, and its bound."""
+    """Return a predicate as the script evaluates it: the place of its unit, its operator, and its bound."""
     kind, value = predicate.kind, predicate.value
     bound: Any = value
     if predicate.operator == "missing":
@@ -193,9 +221,6 @@ def _example(rules: RuleSet, unit: Unit, state: State, field: Field) -> Scalar |
         if field.kind == "date":
             day, _, clock = state.value.replace("T", " ").partition(" ")
             return day if field.input == "date" else f"{day}T{clock or '00:00'}"
-    if (origin := predicates[0].origin) is not None and isinstance(state.value, float):
-        first, last = origin.range or (math.floor(state.value), math.ceil(state.value))
-        return next((v for v in range(first, last + 1) if pattern_of(predicates, float(v)) == state.pattern), None)
     if isinstance(state.value, float):
         rounded = (float(f"{state.value:.{digits}g}") for digits in range(1, 17))
         cuts = [float(p.value) for p in predicates if p.operator != "missing"]
