@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import milp
 from sympy.logic import SOPform
 
-from logiclens.formula import DNF, Cube, Literal, TruthTable, minimisation, minimise
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimisation, minimise, primes
 from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.minimisation import (
     Minimum,
@@ -29,7 +29,7 @@ from logiclens.formula.minimisation import (
     sum_cover,
 )
 from logiclens.formula.packed_rows import PackedRows
-from logiclens.formula.primes import all_primes, expanded_primes, packed
+from logiclens.formula.primes import Expander, all_primes, expanded_primes, packed
 from tests.examples import examples
 from tests.oracles.brute_force import answers, cheapest, cube_holds, every_row, meaning
 from tests.strategies import Answered, answered_rows, bits_of, dnfs, truth_tables
@@ -437,7 +437,7 @@ def test_expanded_primes_cover_all_and_cannot_lose_a_literal(n_concepts):
 
 def test_rows_beyond_the_effort_are_still_covered():
     table = random_table(2, n_concepts=14, n_rows=200, flip=0.3)
-    few = expanded_primes(table.on, table.off, np.ones(len(table.on)), effort=1)
+    few = expanded_primes(table.on, table.off, np.ones(len(table.on)), heaviest=1)
     assert all(answers(DNF(few.cubes(table.names)), table.names, rows_of(table.on)))
     assert len(few) < len(expanded_primes(table.on, table.off, np.ones(len(table.on))))
 
@@ -615,6 +615,23 @@ def test_noise_beyond_the_effort_gets_a_formula(monkeypatch):
     monkeypatch.setattr(minimisation, "SMALL_WORDS", 20_000)
     table = random_table(0, n_concepts=40, n_rows=1500, flip=0.5)
     assert right_on_every_cared_row(minimise(table).formula, table)
+
+
+@pytest.mark.parametrize(("n_concepts", "n_rows"), [(40, 1500), (13, 50_000)])
+def test_all_phases_of_a_minimisation_share_one_limit_of_steps(n_concepts, n_rows, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(primes, "MINIMISATION_STEPS", 50 * primes.CALL_STEPS)
+    spend = Expander._spend
+    monkeypatch.setattr(Expander, "_spend", lambda self, words: chosen.append(words) or spend(self, words))
+    rng = np.random.default_rng(0)
+    # Rows of 13 concepts are nearly all there is, so that the table is taken as complete.
+    table = TruthTable.of(
+        rng.random((n_rows, n_concepts)) < 0.5, [f"c{j}" for j in range(n_concepts)], rng.random(n_rows) < 0.5
+    )
+    formula = minimise(table).formula
+    # The last cube is completed for both of its choices.
+    assert 0 < len(chosen) <= 50 + 2 * n_concepts
+    assert (formula.evaluate(table.rows) == table.outcome).all()
 
 
 @pytest.mark.slow

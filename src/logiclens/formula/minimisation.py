@@ -24,6 +24,7 @@ from logiclens.formula.packed_rows import PackedRows, check_names, popcount
 from logiclens.formula.primes import (
     EXACT_CONCEPTS,
     EXPANSION_WORDS,
+    Effort,
     Expander,
     all_primes,
     expanded_primes,
@@ -284,15 +285,15 @@ def observed_cover(
     on: NDArray[np.bool_], off: NDArray[np.bool_], weight: NDArray[np.float64], *, positive: bool = False
 ) -> CubeArray:
     """Return a short cover of the rows `on`, but not `off`, by prime cubes, none redundant."""
-    rows, against = packed(on), packed(off)
-    expander = Expander(rows, against, EXPANSION_WORDS)
+    rows, against, effort = packed(on), packed(off), Effort()
+    expander = Expander(rows, against, EXPANSION_WORDS, effort)
     grown = _grown(expander)
-    spent = EXPANSION_WORDS - expander.effort
-    expanded = expanded_primes(on, off, weight, at_most=MAX_POOL, words=max(SMALL_WORDS, spent))
-    further = _expanded(on, Expander(rows, against, SMALL_WORDS))
+    spent = EXPANSION_WORDS - expander.words
+    expanded = expanded_primes(on, off, weight, at_most=MAX_POOL, words=max(SMALL_WORDS, spent), effort=effort)
+    further = _expanded(on, Expander(rows, against, SMALL_WORDS, effort))
     pool = covering_primes(on, off, grown.join(expanded).join(further))
     chosen, _ = cheapest_cover(pool, rows, provable=False, positive=positive)
-    return improved(pool.take(chosen), pool, Expander(rows, against, EXPANSION_WORDS), positive=positive)
+    return improved(pool.take(chosen), pool, Expander(rows, against, EXPANSION_WORDS, effort), positive=positive)
 
 
 def _grown(expander: Expander) -> CubeArray:
@@ -316,7 +317,7 @@ def _expanded(on: NDArray[np.bool_], expander: Expander) -> CubeArray:
         for mask, _ in expander.expand(row, (True, False)):
             used.append(mask)
             value.append(row & mask)
-    return CubeArray(np.array(used), np.array(value))
+    return CubeArray(np.array(used), np.array(value)) if used else CubeArray.none(on.shape[1])
 
 
 def covering_primes(on: NDArray[np.bool_], off: NDArray[np.bool_], primes: CubeArray) -> CubeArray:
@@ -337,13 +338,15 @@ def improved(cover: CubeArray, pool: CubeArray, expander: Expander, *, positive:
     all prime cubes seen.
     """
     for _ in range(PASSES):
-        if (len(pool) + 2 * len(cover)) * len(expander.on.valid) > POOL_WORDS:
+        if expander.effort.exhausted or (len(pool) + 2 * len(cover)) * len(expander.on.valid) > POOL_WORDS:
             break
         pool = pool.join(_turned(cover, expander))
         chosen, _ = cheapest_cover(pool, expander.on, provable=False, positive=positive)
         if price(pool.take(chosen), positive) >= price(cover, positive):
             break
         cover = pool.take(chosen)
+    if expander.effort.exhausted:
+        return cover
     chosen, _ = cheapest_cover(pool, expander.on, provable=False, positive=positive, polish=True)
     return min(cover, pool.take(chosen), key=lambda cubes: price(cubes, positive))
 
@@ -490,7 +493,8 @@ def minimise(table: TruthTable, *, positive: bool = False, exclusive: bool = Tru
     `exclusive=False`, the formula spells the groups out; it is then longer than necessary and never called proved.
 
     A table of more than 12 concepts with at least half of all rows is minimised like `minimise_complete`, which raises
-    `FormulaTooLarge` for too many cubes. Any other table gets a formula.
+    `FormulaTooLarge` for too many cubes. Any other table gets a formula. With more than 12 concepts, the search for
+    shorter cubes ends after a fixed number of steps; the formula is then right but may be longer than necessary.
 
     Args:
         table: the truth table.

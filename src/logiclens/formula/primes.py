@@ -15,19 +15,42 @@ from logiclens.formula.packed_rows import PackedRows, pack_columns, popcount
 
 EXPANSION_WORDS = 4_000_000_000
 """Packed words that expanding may read, about ten seconds. A count, so that every machine stops at the same cube."""
+MINIMISATION_STEPS = 1_000_000_000
+"""Steps that one minimisation may spend on prime cubes in all its phases, about three seconds."""
+CALL_STEPS = 10_000
+"""Steps that choosing one literal takes beside the packed words that it reads, which are a step each."""
+
+
+class Effort:
+    """The steps that are left for one minimisation. A count, not seconds, so that every machine finds the same."""
+
+    def __init__(self, steps: int | None = None) -> None:
+        """Take a number of steps; default: `MINIMISATION_STEPS`."""
+        self.left = MINIMISATION_STEPS if steps is None else steps
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the steps are used up."""
+        return self.left <= 0
 
 
 class Expander:
     """Find prime cubes by dropping literals while no row of `off` satisfies the others, within a limit of effort."""
 
-    def __init__(self, on: PackedRows, off: PackedRows, effort: int = EXPANSION_WORDS) -> None:
-        """Take the rows answered yes and no, and the number of words that may be read."""
-        self.on, self.off, self.effort = on, off, effort
+    def __init__(
+        self, on: PackedRows, off: PackedRows, words: int = EXPANSION_WORDS, effort: Effort | None = None
+    ) -> None:
+        """Take the rows answered yes and no, the number of words that may be read, and the minimisation's effort."""
+        self.on, self.off, self.words, self.effort = on, off, words, effort or Effort()
 
     @property
     def exhausted(self) -> bool:
-        """Whether the effort is used up; use `split` for the other rows."""
-        return self.effort <= 0
+        """Whether the words or the effort are used up; use `split` for the other rows."""
+        return self.words <= 0 or self.effort.exhausted
+
+    def _spend(self, words: int) -> None:
+        self.words -= words
+        self.effort.left -= words + CALL_STEPS
 
     def expand(
         self, row: NDArray[np.bool_], choices: Iterable[bool], allowed: NDArray[np.bool_] | None = None
@@ -61,7 +84,7 @@ class Expander:
         while open_off.any():
             off_true = _counts(in_off & open_off) / popcount(open_off)
             on_true = _counts(in_on & still_on) / popcount(still_on)
-            self.effort -= in_off.size + in_on.size
+            self._spend(in_off.size + in_on.size)
             hits, stays = np.concatenate([1 - off_true, off_true]), np.concatenate([on_true, 1 - on_true])
             _check_some(hits * stays)
             best = int(np.argmax(np.where(hits > 0, hits * stays, -1.0)))
@@ -92,7 +115,7 @@ class Expander:
         while open_off.any():
             hits = _counts(differs & open_off) / popcount(open_off)
             stays = _counts(agrees & still_on) / popcount(still_on)
-            self.effort -= differs.size + agrees.size
+            self._spend(differs.size + agrees.size)
             _check_some(hits)
             score = hits * stays if greedy_for_rows else hits + 1e-3 * stays
             best = int(np.argmax(np.where(hits > 0, score, -1.0)))
@@ -202,21 +225,23 @@ def expanded_primes(
     on: NDArray[np.bool_],
     off: NDArray[np.bool_],
     weight: NDArray[np.float64],
-    effort: int = 20,
+    heaviest: int = 20,
     *,
     at_most: int = MAX_PRIMES,
     words: int = EXPANSION_WORDS,
+    effort: Effort | None = None,
 ) -> CubeArray:
-    """Return two prime cubes per row that no earlier cube covers, and one per covered row of the `effort` heaviest.
+    """Return two prime cubes per row that no earlier cube covers, and one per covered row of the `heaviest`.
 
-    Stops after `at_most` cubes or `words` packed words, so that on random rows some light ones stay uncovered.
+    Stops after `at_most` cubes, `words` packed words, or the `effort` of the minimisation, so that on random rows some
+    light ones stay uncovered.
     """
-    expander = Expander(packed(on), packed(off), words)
+    expander = Expander(packed(on), packed(off), words, effort)
     covered = np.zeros(len(on), dtype=np.bool_)
     used: list[NDArray[np.bool_]] = []
     value: list[NDArray[np.bool_]] = []
     for step, r in enumerate(np.argsort(-weight, kind="stable")):
-        if covered[r] and step >= effort:
+        if covered[r] and step >= heaviest:
             continue
         if len(used) >= at_most or expander.exhausted:
             break
