@@ -401,6 +401,10 @@ A table goes in, a rule sheet comes out:
   logiclens explain patients.csv --target died --save model
 
 \b
+Or without typing, on a page in the browser:
+  logiclens studio patients.csv
+
+\b
 A saved model is applied, measured, asked, compared and carried elsewhere:
   logiclens predict model new_patients.csv --why -o predictions.csv
   logiclens score model next_year.csv
@@ -874,6 +878,34 @@ def report(
     from logiclens.cli.models import write_report
 
     write_report(model, out, json=json, quiet=quiet)
+
+
+@app.command(cls=Command, short_help="Open a page in the browser to learn, look at, edit and export rules.")
+def studio(
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="[TABLE|MODEL]", help="Table or model folder to open. Default: choose on the page."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of 127.0.0.1. Default: a free one.")
+    ] = 0,
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Private folder for uploads and models. Default: in your state folder."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Open a page in the browser to learn, look at, edit and export rules. Nothing leaves this computer.
+
+    \b
+    Examples:
+      logiclens studio
+      logiclens studio patients.csv
+      logiclens studio model
+    """
+    from logiclens.cli.studio import run_studio
+
+    run_studio(data, port=port, work=work, browser=browser)
 
 
 @app.command(cls=Command, short_help="Repeat the paper's toy comparison of the entropy loss with L1.")

@@ -171,7 +171,7 @@ def problem_of(file: TableFile, choices: Choices) -> Problem:
     rows, classes = rest[kept], _classes(labels[kept], target, choices.above)
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
-            f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: take some dozens."
+            f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: take dozens."
         )
     if all(len(rows[column].unique()) == 1 for column in rows.columns):
         raise LogicLensError("every column that is ticked has one value only: there is nothing to tell rows apart by.")
@@ -220,7 +220,7 @@ def _classes(labels: pd.Series, target: str, above: float | None) -> pd.Series:
     if len(values) > MOST_CLASSES:
         way = f"cut it, for example at {number_text(suggested_cut(labels))}" if is_numbers else "choose another one"
         raise LogicLensError(
-            f"the target {quoted(target)} has {len(values):,} different values, more than {MOST_CLASSES} classes: {way}."
+            f"the target {quoted(target)} has {len(values):,} different values, and {MOST_CLASSES} are the most: {way}."
         )
     if is_float_dtype(labels):
         return labels.astype(np.int64)

@@ -47,7 +47,9 @@ class Learning:
         self._listener.start()
 
     def _listen(self) -> None:
-        sentence: str | None = "learning ended unexpectedly: perhaps the memory was not enough; take fewer columns or rows."
+        sentence: str | None = (
+            "learning ended unexpectedly: perhaps the memory was not enough; take fewer columns or rows."
+        )
         while True:
             try:
                 message: dict[str, Any] = json.loads(self._receives.recv_bytes())
@@ -131,6 +133,6 @@ def command(name: str, choices: Choices) -> str:
     """
     words = ["logiclens", "explain", name, "--target", choices.target]
     words += [word for column in choices.excluded for word in ("--drop", column)]
-    words += [] if choices.above is None else ["--above", f"{choices.above:g}"]
+    words += [] if choices.above is None else ["--above", repr(choices.above)]
     words += [] if choices.by is None else ["--by", choices.by]
     return shlex.join([*words, "--exact"])

@@ -1,9 +1,9 @@
 """A work: one private folder with an upload, what was chosen, and what was learned. The server restores it from there.
 
-    work.json      what was chosen and how far the work is
-    table.csv      the upload, under a name of ours
-    model/         the learned model, with its result
-    held_out.npy   the places of the held-out rows
+work.json      what was chosen and how far the work is
+table.csv      the upload, under a name of ours
+model/         the learned model, with its result
+held_out.npy   the places of the held-out rows
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,8 @@ SUFFIXES = tuple(f"{suffix}{packed}" for suffix in (*TEXT, *PARQUET, *JSON, *WOR
 NAME = re.compile(r"[0-9a-f]{16}")
 """The names of work folders, which are drawn at random."""
 
-Stage = Literal["columns", "learning", "rules"]
+STAGES = ("columns", "learning", "rules")
+"""How far a work can be."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Record:
     schema: int
     name: str
     suffix: str
-    stage: Stage
+    stage: str
     choices: Choices | None = None
     problem: str = ""
 
@@ -74,6 +75,8 @@ class Record:
         """Refuse a record that this version did not write."""
         if self.kind != KIND or self.schema != SCHEMA:
             raise LogicLensError(f"this is no work of the studio of schema {SCHEMA}.")
+        if self.stage not in STAGES:
+            raise LogicLensError(f"the work is at no known stage, {quoted(self.stage)}.")
         if self.suffix not in ("", *SUFFIXES):
             raise LogicLensError(f"the work names an upload of no known format, {quoted(self.suffix)}.")
 
@@ -84,7 +87,7 @@ class Kept:
 
     key: str
     name: str
-    stage: Stage
+    stage: str
     seconds: float
 
 
