@@ -1011,6 +1011,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.target_name_,
             () if cutting is None else cutting.whole,
             () if cutting is None else cutting.complete,
+            self.schema_.column_kinds,
         )
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -378,7 +378,9 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
     if stored.rules is not None:
-        model._rules = stored.rules
+        facts = stored.rules.facts
+        # Earlier versions did not tell the rules which columns there are.
+        model._rules = replace(stored.rules, facts=replace(facts, kinds=facts.kinds or stored.schema.column_kinds))
     return model
 
 

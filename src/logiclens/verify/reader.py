@@ -22,6 +22,7 @@ from .records import (
     Cube,
     Cutting,
     Domain,
+    Edit,
     Formula,
     Groups,
     Membership,
@@ -332,11 +333,17 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
     schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
     if schema not in schemas:
         raise rules.refuse("schema", " or ".join(map(str, schemas)))
-    # Rules also say what is known of the table. Only words depend on that, so nothing is checked but its form.
-    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), ("table",) if schema > 1 else ())
+    # Rules also say what is known of the table and who edited them. Only words depend on that, so nothing is checked
+    # but its form.
+    optional = ("table", "history") if schema > 1 else ()
+    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), optional)
     if "table" in rules.record:
         table = rules.inner("table")
-        table.check_keys(("target", "whole", "complete"))
+        table.check_keys(("target", "whole", "complete"), ("kinds",))
+        if "kinds" in table.record:
+            kinds = table.inner("kinds")
+            for column in kinds.record:
+                kinds.choice(column, (*KINDS, "0/1", "concept"))
         if table.value("target") is not None:
             table.text("target")
         table.texts("whole")
@@ -361,7 +368,34 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
         _read_groups(rules, "implied", known),
         *_read_decision(with_order, len(classes)),
         rules.flag("multilabel"),
+        read_history(rules) if "history" in rules.record else (),
     )
+
+
+def read_history(fields: Fields) -> tuple[Edit, ...]:
+    """Read the history of rules that people edited.
+
+    Args:
+        fields: the object that holds `history`.
+    """
+    if not fields.value("history"):
+        raise fields.refuse("history", "a list of at least one edit")
+    return fields.each("history", _read_edit)
+
+
+def _read_edit(entry: Fields) -> Edit:
+    entry.check_keys(("what", "why", "who", "when", "before", "after"))
+    told = {key: None if entry.value(key) is None else entry.text(key) for key in ("why", "who", "when")}
+    for key in ("before", "after"):
+        if entry.value(key) is not None:
+            figures = entry.inner(key)
+            figures.check_keys(("source", "rows", "accuracy", "macro_f1"))
+            figures.text("source")
+            figures.whole("rows")
+            for share in ("accuracy", "macro_f1"):
+                if figures.value(share) is not None:
+                    figures.share(share)
+    return Edit(entry.text("what"), told["why"], told["who"], told["when"])
 
 
 def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
@@ -369,10 +403,14 @@ def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
         entry.check_keys(("class", "complement_of", "confidence"))
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
     entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
-    counted = ("recurs",) if "bags" in entry.record else ()
+    optional = ("recurs",) if "bags" in entry.record else ()
+    marks = ("edited", "pinned") if schema > 1 else ()
 
     def read(cube: Fields) -> tuple[Cube, float]:
-        cube.check_keys(("if", "confidence"), counted)
+        cube.check_keys(("if", "confidence"), (*optional, *marks))
+        for mark in marks:
+            if mark in cube.record and not cube.flag(mark):
+                raise cube.refuse(mark, "true, or left out")
         return _read_cube(cube.inner("if"), known), cube.share("confidence")
 
     cubes = entry.each("cubes", read)

@@ -111,6 +111,16 @@ class ClassRule:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """What a person changed in the rules, as stated."""
+
+    what: str
+    why: str | None
+    who: str | None
+    when: str | None
+
+
+@dataclass(frozen=True)
 class Rules:
     """The rules in `model.json`, which predict.
 
@@ -123,6 +133,7 @@ class Rules:
         order: places of the classes, in the order in which they decide.
         otherwise: place of the class of a row on which no formula fires, if any.
         multilabel: whether a row can have several labels.
+        history: what people changed in the rules, as stated.
     """
 
     classes: tuple[ClassRule, ...]
@@ -133,6 +144,7 @@ class Rules:
     order: tuple[int, ...]
     otherwise: int | None
     multilabel: bool
+    history: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True)
