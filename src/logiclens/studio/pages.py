@@ -7,16 +7,25 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from logiclens.export.registry import FORMATS
+from logiclens.formula.rule_set import who_decides
+from logiclens.metrics.rule_statistics import Share
 from logiclens.progress import ProgressState, duration
 from logiclens.report import page
+from logiclens.studio.editing import Editor
 from logiclens.studio.session import Session
 from logiclens.studio.work import DAYS, kept_works
+from logiclens.words import count_text, count_with_noun, percent
 
 if TYPE_CHECKING:
     import jinja2
 
 STEPS = {"start": "Table", "columns": "Columns", "learning": "Learn", "rules": "Rules"}
 """The stages and what the page calls them."""
+SIGN_WORDS = {
+    "at_least": "is at least", "below": "is below", "is": "is", "is_not": "is not", "missing": "is missing",
+    "known": "is not missing",
+}  # fmt: skip
+"""How the page words the comparisons of a new condition."""
 EXPORTS = ("sql", "python", "pmml")
 """The export formats that the page offers; the registry has the others."""
 
@@ -33,7 +42,14 @@ def style() -> str:
 
 @cache
 def _templates() -> jinja2.Environment:
-    names = ("shell.html", *(f"{stage}.html" for stage in STEPS), "tried.html", "below.html")
+    names = (
+        "shell.html",
+        *(f"{stage}.html" for stage in STEPS),
+        "tried.html",
+        "compared.html",
+        "editing.html",
+        "below.html",
+    )
     return page.environment({f"studio/{name}": _file(name) for name in names})
 
 
@@ -89,21 +105,60 @@ def progress_words(session: Session) -> dict[str, Any]:
 
 
 def _rules(session: Session) -> str:
-    result = session.result()
+    record, result = session.opened("rules").record, session.shown()
+    editor = session.editor() if record.suffix else None
     return render(
         "rules.html",
-        record=session.opened("rules").record,
+        record=record,
         result=result,
+        editor=editor,
+        history=() if editor is None else editor.history(),
+        changes={} if editor is None else editor.rule_views(),
+        columns=() if editor is None else [str(column) for column in editor.frame.columns],
+        signs=SIGN_WORDS,
+        can_order=editor is not None and sum(not rule.is_complement for rule in editor.rules.rules) > 1,
         classes=page.class_views(result),
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
         confusions=page.confusions(result),
         asked="" if result.multilabel else f"{result.data.target} is ",
-        lead=page.lead(result),
-        tiles=page.tiles(result),
-        deciding=page.deciding(result),
+        lead=page.lead(session.result()),
+        tiles=page.tiles(result) if editor is None else _tiles(editor),
+        deciding=" ".join([who_decides(result.rules)]),
         fields=session.fields(),
         formats=[entry for entry in FORMATS if entry.name in EXPORTS],
     )
+
+
+def _tiles(editor: Editor) -> list[page.Tile]:
+    """Return the numbers of the version that is shown, on the training rows, and on the held-out rows if asked for."""
+    measured, first = editor.measured(), editor.measured(0)
+    rows = count_with_noun(measured.statistics.n_rows, "training row")
+    before = "" if editor.at == 0 else f"; {percent(first.accuracy, 1)} as learned"
+    cubes = [cube for rule in editor.rules.rules for cube in rule.cubes]
+    conditions = count_with_noun(sum(map(len, cubes)), "condition")
+    looked = editor.looked
+    if looked is None or looked[0] != editor.at:
+        held = page.Tile("Right on the held-out rows", "not measured", "for this version", is_text=True)
+    else:
+        total = looked[1].statistics.n_rows
+        held = page.Tile(
+            "Right on the held-out rows",
+            percent(looked[1].accuracy, 1),
+            f"of {count_text(total)} rows",
+            page.bar(Share(round(looked[1].accuracy * total), total), None),
+        )
+    total = measured.statistics.n_rows
+    return [
+        page.Tile(
+            "Right on the training rows",
+            percent(measured.accuracy, 1),
+            f"of {rows}{before}",
+            page.bar(Share(round(measured.accuracy * total), total), None),
+        ),
+        held,
+        page.Tile("To read", count_with_noun(len(cubes), "rule"), f"with {conditions}"),
+        page.Tile("Looks at the held-out rows", str(editor.looks), "the fewer, the more their figure can be trusted"),
+    ]
 
 
 _PARTS = {"start": _start, "columns": _columns, "learning": _learning, "rules": _rules}

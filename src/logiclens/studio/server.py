@@ -22,6 +22,7 @@ from logiclens.errors import LogicLensError, quoted, require_extra
 from logiclens.report.page import render as render_report
 from logiclens.studio import pages
 from logiclens.studio.choices import Choices
+from logiclens.studio.editing import Editor
 from logiclens.studio.session import MOST_TEXT, OutOfDate, Session
 from logiclens.studio.work import default_root
 
@@ -153,8 +154,26 @@ class Studio:
             "learn": lambda sent: self.session.learn(read_choices(sent, self.session)),
             "cancel": lambda sent: self.session.cancel(),
             "back": lambda sent: self.session.back(),
+            "edit": self._edit,
+            "undo": lambda sent: self._edited(lambda editor: editor.undo()),
+            "redo": lambda sent: self._edited(lambda editor: editor.redo()),
+            "show": lambda sent: self._edited(lambda editor: editor.show(place(sent, "version"))),
+            "comment": lambda sent: self._edited(
+                lambda editor: editor.comment(place(sent, "version"), text(sent, "why").strip())
+            ),
+            "look": lambda sent: self._edited(lambda editor: editor.look()),
+            "compare": lambda sent: pages.render(
+                "compared.html", told=self.session.editor().compare(place(sent, "one"), place(sent, "two"))
+            ),
             "try": lambda sent: pages.render("tried.html", why=self.session.try_row(sent)),
         }
+
+    def _edit(self, sent: Mapping[str, Any]) -> None:
+        self._edited(lambda editor: editor.edit(sent))
+
+    def _edited(self, move: Callable[[Editor], object]) -> None:
+        move(self.session.editor())
+        self.session.changed()
 
     @property
     def address(self) -> str:
@@ -195,7 +214,7 @@ class Studio:
 
         def made() -> Response:
             return HTMLResponse(
-                render_report(self.session.result()), headers={"Content-Security-Policy": REPORT_POLICY}
+                render_report(self.session.report()), headers={"Content-Security-Policy": REPORT_POLICY}
             )
 
         return await self._told(request, made)
@@ -305,7 +324,11 @@ class Studio:
 
         def opened(work: Any) -> dict[str, Any]:
             try:
-                self.session.take(work)
+                with self.session.guard:
+                    if request.query_params.get("into") == "model":
+                        self.session.attach(work)
+                    else:
+                        self.session.take(work)
             except BaseException:
                 work.remove()
                 raise
@@ -357,6 +380,14 @@ def text(sent: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or len(value) > MOST_TEXT:
         raise LogicLensError(f"{quoted(name)} must be a text of at most {MOST_TEXT:,} characters.")
     return value
+
+
+def place(sent: Mapping[str, Any], name: str) -> int:
+    """Return the number of a version, counted from 0, that the page sent as a text."""
+    given = text(sent, name)
+    if not given.isdecimal() or len(given) > 6:
+        raise LogicLensError(f"{quoted(name)} is none of the versions that the page shows.")
+    return int(given)
 
 
 def number(sent: Mapping[str, Any], name: str, called: str) -> float | None:

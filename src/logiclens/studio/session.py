@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.export.registry import format_named
 from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.model_record import read_record
+from logiclens.formula.rule_set import RuleSet
 from logiclens.report.panel import Field, panel_fields
 from logiclens.report.result import Result, read_result
-from logiclens.storage import open_folder, write_whole
+from logiclens.storage import open_folder, scratch_folder, write_whole
 from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
+from logiclens.studio.editing import VERSIONS, Editor
 from logiclens.studio.learning import Learning
 from logiclens.studio.work import MODEL, Work, kept_works, lock, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
@@ -62,6 +65,7 @@ class Session:
         self.guard = threading.RLock()
         self._lock: int | None = None
         self._views: dict[str, Any] = {}
+        self._editor: Editor | None = None
         remove_old(root)
 
     # What there is ---------------------------------------------------------------------------------------------------
@@ -95,11 +99,38 @@ class Session:
         found: Result = self.known("result", lambda: read_result(open_folder(work.model).result()))
         return found
 
-    def changed(self, *, forget: bool = True) -> None:
+    def editor(self) -> Editor:
+        """Return the versions of the rules; refuse a work without a table."""
+        work = self.opened("rules")
+        if not work.record.suffix:
+            raise LogicLensError("edits are measured on a table: choose the table of this model first.")
+        if self._editor is None:
+            self._editor = Editor(work, self.result())
+        return self._editor
+
+    def shown(self) -> Result:
+        """Return the result of the rules that the page shows: as learned, or as edited and measured in training."""
+        if not self.opened("rules").record.suffix:
+            return self.result()
+        editor = self.editor()
+        found: Result = self.known("shown", lambda: editor.result(editor.measured()))
+        return found
+
+    def report(self) -> Result:
+        """Return the result for the report, which is measured on held-out rows; of an edited version that is a look."""
+        if not self.opened("rules").record.suffix or not self.editor().at:
+            return self.result()
+        editor = self.editor()
+        looked = editor.looked
+        if looked is None or looked[0] != editor.at:
+            looked = editor.at, editor.look()
+            self.changed()
+        return editor.result(looked[1], is_held_out=True)
+
+    def changed(self) -> None:
         """Count a change."""
         self.revision += 1
-        if forget:
-            self._views.clear()
+        self._views.clear()
 
     # Beginning and ending --------------------------------------------------------------------------------------------
 
@@ -179,7 +210,7 @@ class Session:
             os.close(self._lock)
         if self.work is not None and self.work.record.stage == "learning":
             self.work.change(stage="columns", problem="Learning was interrupted: start it again.")
-        self._lock = self.work = None
+        self._lock = self.work = self._editor = None
 
     def end(self) -> None:
         """End with the server: the worker is stopped, the work stays in its folder."""
@@ -208,6 +239,9 @@ class Session:
             if sentence:
                 work.change(stage="columns", problem=sentence)
             else:
+                # Versions of the rules that were learned before are of another model.
+                (folder / VERSIONS).unlink(missing_ok=True)
+                self._editor = None
                 work.change(stage="rules", problem="")
             self.changed()
 
@@ -230,9 +264,33 @@ class Session:
 
     # Questions about the rules ---------------------------------------------------------------------------------------
 
+    def attach(self, new: Work) -> None:
+        """Give a work that began with a model the table of an upload, to measure edits on."""
+        work, result = self.opened("rules"), self.result()
+        if work.record.suffix:
+            raise LogicLensError("this work has a table already.")
+        frame, target = new.table.frame, result.data.target
+        columns = [str(column) for column in frame.columns]
+        for column in (target, *read_record(open_folder(work.model)).needed_columns):
+            if column not in columns:
+                raise no_column(column, columns, new.record.name, ", which the model needs")
+        needed = {target, *read_record(open_folder(work.model)).needed_columns}
+        above = read_record(open_folder(work.model)).cuts_of_target
+        choices = Choices(
+            target,
+            tuple(column for column in columns if column not in needed),
+            None if above is None else above.thresholds[0],
+        )
+        problem_of(new.table, choices)
+        os.replace(new.upload, work.folder / f"table{new.record.suffix}")
+        work.change(suffix=new.record.suffix, choices=choices)
+        work.__dict__.pop("table", None)
+        new.remove()
+        self.changed()
+
     def fields(self) -> tuple[Field, ...]:
         """Return the fields of a row to try."""
-        return panel_fields(self.result())
+        return panel_fields(self.shown())
 
     def try_row(self, values: Mapping[str, str]) -> Any:
         """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
@@ -240,16 +298,27 @@ class Session:
         for place, field in enumerate(self.fields()):
             text = str(values.get(f"value-{place}", ""))[:MOST_TEXT].strip()
             row[field.column] = cell(field, text)
-        return self.result().rules.why(row)
+        return self.shown().rules.why(row)
 
     def export(self, name: str) -> Download:
         """Return the rules in a format, or the model folder with its certificate."""
         work = self.opened("rules")
+        rules = self.editor().signed() if work.record.suffix else self.result().rules
         if name == "model":
-            return Download("model.zip", zipped(work.model), "application/zip")
+            return Download("model.zip", self._model_files(work, rules), "application/zip")
         found = format_named(name)
-        text = found.text(self.result().rules)
+        text = found.text(rules)
         return Download(f"rules{found.suffix}", text.encode("utf-8"), "text/plain; charset=utf-8")
+
+    def _model_files(self, work: Work, rules: RuleSet) -> bytes:
+        """Return the model folder as a zip file: as learned, or with edited rules compiled and certified anew."""
+        if not rules.history:
+            return zipped(work.model)
+        from logiclens.estimator.classifier import EntropyClassifier
+
+        made = EntropyClassifier.load(work.model).adopt(rules)
+        with scratch_folder() as scratch:
+            return zipped(made.save(scratch / MODEL))
 
 
 def cell(field: Field, text: str) -> Scalar | None:

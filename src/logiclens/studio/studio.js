@@ -82,7 +82,8 @@
     tell("");
     const told = document.getElementById("uploading");
     if (told) told.textContent = "Reading " + file.name + " …";
-    const answer = await ask("upload?name=" + encodeURIComponent(file.name), { method: "POST", body: file });
+    const into = document.getElementById("upload").dataset.into ? "&into=model" : "";
+    const answer = await ask("upload?name=" + encodeURIComponent(file.name) + into, { method: "POST", body: file });
     if (told) told.textContent = "";
     if (answer.revision !== undefined) show(answer);
     tell(answer.error);
