@@ -48,6 +48,7 @@ def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: boo
             "columns": report.columns,
             "target": report.target,
             "decides": report.decides,
+            "history": report.history,
             "does_not_cover": report.does_not_cover,
             "signed": None if signed is None else asdict(signed),
         },
