@@ -438,25 +438,32 @@ def serve(studio: Studio, *, port: int = 0, ready: Callable[[str], object] = pri
         port: of 127.0.0.1. Default: 0, a free one.
         ready: is called with the address.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((HOST, port))
-        except OSError as error:
-            raise LogicLensError(f"port {port} cannot be used ({error.strerror}): name another one.") from None
-        bound.listen(128)
-        studio.port = bound.getsockname()[1]
-        config = uvicorn.Config(
-            studio.app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1
-        )
-        server = uvicorn.Server(config)
-        original = server.handle_exit
-
-        def handle_exit(number: int, frame: Any) -> None:
-            # Open event streams end by themselves, so that nothing waits for them.
-            studio.ends.set()
-            original(number, frame)
-
-        server.handle_exit = handle_exit  # type: ignore[method-assign]
+    server, bound = bound_server(studio, port)
+    with bound:
         ready(studio.address)
         server.run(sockets=[bound])
+
+
+def bound_server(studio: Studio, port: int = 0) -> tuple[uvicorn.Server, socket.socket]:
+    """Return a server that has not begun, and the socket that it has taken."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((HOST, port))
+    except OSError as error:
+        bound.close()
+        raise LogicLensError(f"port {port} cannot be used ({error.strerror}): name another one.") from None
+    studio.port = bound.getsockname()[1]
+    config = uvicorn.Config(
+        studio.app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    original = server.handle_exit
+
+    def handle_exit(number: int, frame: Any) -> None:
+        # Open event streams end by themselves, so that nothing waits for them.
+        studio.ends.set()
+        original(number, frame)
+
+    server.handle_exit = handle_exit  # type: ignore[method-assign]
+    return server, bound
