@@ -130,23 +130,22 @@ class Studio:
         self.session = Session(default_root() if root is None else root)
         self.token = secrets.token_urlsafe(24) if token is None else token
         self.most_bytes, self.port, self.ends = most_bytes, 0, threading.Event()
-        self.app = Doorkeeper(
-            Starlette(
-                routes=[
-                    Route("/{token}/", self.page),
-                    Route("/{token}/studio.js", self.script),
-                    Route("/{token}/studio.css", self.style),
-                    Route("/{token}/main", self.main),
-                    Route("/{token}/events", self.events),
-                    Route("/{token}/report", self.report),
-                    Route("/{token}/export/{name}", self.export),
-                    Route("/{token}/upload", self.upload, methods=["POST"]),
-                    Route("/{token}/api/{verb}", self.act, methods=["POST"]),
-                ],
-                lifespan=self._lifespan,
-            ),
-            lambda: (f"{HOST}:{self.port}", f"localhost:{self.port}"),
+        answers = Starlette(
+            routes=[
+                Route("/{token}/", self.page),
+                Route("/{token}/studio.js", self.script),
+                Route("/{token}/studio.css", self.style),
+                Route("/{token}/main", self.main),
+                Route("/{token}/events", self.events),
+                Route("/{token}/report", self.report),
+                Route("/{token}/export/{name}", self.export),
+                Route("/{token}/upload", self.upload, methods=["POST"]),
+                Route("/{token}/api/{verb}", self.act, methods=["POST"]),
+            ],
+            lifespan=self._lifespan,
         )
+        answers.router.redirect_slashes = False
+        self.app = Doorkeeper(answers, lambda: (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         self._verbs: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
             "example": lambda sent: self.session.example(),
             "open": lambda sent: self.session.open_kept(text(sent, "work")),
@@ -349,7 +348,8 @@ class Studio:
         except OutOfDate as error:
             return JSONResponse({"error": str(error), **await run_in_threadpool(self._shown)}, 409)
         except LogicLensError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            # What is left of an upload is not read.
+            return JSONResponse({"error": str(error)}, 400, {"Connection": "close"})
         except ClientDisconnect:
             return Response(status_code=400)
 
