@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -92,6 +93,8 @@ def figure(page: Any) -> str:
 
 @pytest.mark.parametrize("context", [{}, PHONE], ids=["desk", "phone"])
 def test_by_mouse_from_a_file_to_a_verified_model(visits, axe, table, tmp_path, context):
+    from playwright.sync_api import expect
+
     here = visits(**context)
     page = here.page
     kind = "phone" if context else "desk"
@@ -120,15 +123,15 @@ def test_by_mouse_from_a_file_to_a_verified_model(visits, axe, table, tmp_path, 
     pictured(page, f"rules-{kind}")
     check_accessible(page, axe)
     page.get_by_role("button", name="Undo").click()
-    page.wait_for_function("(text) => document.querySelector('#figures .big').textContent === text", arg=before)
+    expect(page.locator("#figures .big").first).to_have_text(before)
     page.get_by_role("button", name="Redo").click()
-    page.wait_for_function("(text) => document.querySelector('#figures .big').textContent !== text", arg=before)
+    expect(page.locator("#figures .big").first).not_to_have_text(before)
     page.get_by_role("button", name="Compare", exact=True).click()
     page.get_by_text("They answer differently on").wait_for()
     page.get_by_role("button", name="What do the rules say?").click()
     page.locator("#tried .said").wait_for()
     page.get_by_role("button", name="Measure on the held-out rows").click()
-    page.wait_for_function("document.querySelectorAll('#figures .big')[1].textContent.endsWith('%')")
+    expect(page.locator("#figures .big").nth(1)).to_have_text(re.compile(r"%$"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     check_accessible(page, axe)
     check_exported(page, tmp_path)

@@ -46,7 +46,7 @@ EVERY = 0.15
 """Seconds between two looks at the session for a tab."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; connect-src 'self'; "
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What the page may load and run; the bars of the report have their width in an attribute."""
 REPORT_POLICY = (
