@@ -28,6 +28,7 @@ COMMANDS = (
     "export",
     "diff",
     "report",
+    "studio",
     "toy",
     "bench",
 )
