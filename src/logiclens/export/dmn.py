@@ -346,7 +346,7 @@ def from_dmn(source: bytes | str, rules: Any, *, note: Note = NO_NOTE, name: str
         raise LogicLensError(f"{name} must hold one decision table, got {len(tables)}.")
     lines = _lines(tables[0], space, known, name)
     known = _in_row_order(known, lines, note)
-    return changed(known, lines, note, keep_order=known.resolve == "confidence")
+    return changed(known, lines, note, keep_order=known.resolve != "order")
 
 
 def _in_row_order(rules: RuleSet, lines: Sequence[Line], note: Note) -> RuleSet:
@@ -544,7 +544,7 @@ def _compared(subject: Subject, operator: Any, text: str, rules: RuleSet, *, pos
 
 def _known(predicate: Predicate, rules: RuleSet) -> Condition:
     """Return a predicate of the rules that compares the same point, however its text is written, or a new one."""
-    for name, known in rules.predicates.items():
+    for name, known in rules.predicates.items() if predicate.operator in _OPPOSITE else ():
         same = (known.column, known.operator, known.origin) == (predicate.column, predicate.operator, predicate.origin)
         if (
             same
