@@ -15,7 +15,7 @@ from typing import Any
 from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
 from logiclens.export.registry import rules_of
 from logiclens.export.round_trip import ALWAYS, Line, changed
-from logiclens.formula.condition import condition_text, read_conditions
+from logiclens.formula.condition import Condition, condition_text, read_conditions
 from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import RuleStatistics
@@ -194,7 +194,7 @@ def _line(
     use = text("use").lower()
     if use not in _USED:
         raise LogicLensError(f"{where('use')} must be yes or no, got {quoted(text('use'))}.")
-    conditions = []
+    conditions: list[Condition] = []
     for column in filled:
         cell = cells[row, column].strip()
         if cell.lower() == ALWAYS.lower() and len(filled) == 1:
@@ -206,6 +206,6 @@ def _line(
     place = rules.names.index(text("class"))
     line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use])
     if not filled:
-        at = f"cell {address(columns[CONDITION][0], row)} of {called}"
-        raise LogicLensError(f"{at}: a rule needs at least one condition; write no into 'use' to leave it out.")
+        first = f"cell {address(columns[CONDITION][0], row)} of {called}"
+        raise LogicLensError(f"{first}: a rule needs at least one condition; write no into 'use' to leave it out.")
     return line

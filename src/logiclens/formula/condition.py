@@ -309,7 +309,7 @@ def value_of(subject: Subject, value: Any, operator: str) -> Scalar:
     Raises:
         LogicLensError: in one sentence, if it is of another kind.
     """
-    kind = NUMBER if subject.kind in (ZERO_ONE, None) else KINDS[subject.kind]
+    kind = NUMBER if subject.kind in (ZERO_ONE, None) else KINDS[str(subject.kind)]
     text = _unquoted(value) if isinstance(value, str) and _TEXT.fullmatch(value) else value
     if kind is NUMBER:
         number = _number(value)
