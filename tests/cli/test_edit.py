@@ -60,7 +60,8 @@ def test_a_script_makes_a_verified_model_with_its_history(tmp_path: Path, saved)
         ('[[edit]]\ndo = "without"', "edit 1 of {}: 'without' needs 'rule'."),
         ('[[edit]]\ndo = "pin"\nrule = "{rule}"\nx = 1', "edit 1 of {}: 'pin' takes no 'x'; it takes 'do', 'rule',"),
         (
-            '[[edit]]\ndo = "pin"\nrule = "{rule}"\n[[edit]]\ndo = "with_threshold"\ncondition = "agee >= 1"\nvalue = 2',
+            '[[edit]]\ndo = "pin"\nrule = "{rule}"\n[[edit]]\ndo = "with_threshold"\ncondition = "agee >= 1"\n'
+            "value = 2",
             "edit 2 of {}: the rules know no column 'agee'; did you mean 'age'?",
         ),
     ],

@@ -51,7 +51,7 @@ def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, 
         )
     fresh = clone(model).set_params(exact=False, set_aside=0.0, split_by_time=None, method="search", teacher=None)
     with collected_warnings():
-        found = fresh.fit(_taken(rows, left), _taken(labels, left))
+        found: EntropyClassifier = fresh.fit(_taken(rows, left), _taken(labels, left))
     made = around(pinned, found.rules_)
     told = [f"{rule.name}: {shown(cube)}" for rule in pinned.rules for cube in rule.cubes if cube in rule.pinned]
     what = f"searched again around {count_with_noun(len(told), 'pinned rule')}, {'; '.join(told)}"
