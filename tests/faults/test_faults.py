@@ -250,7 +250,6 @@ COMMANDS = {
     "predict in an engine": ("predict", "model", "data.csv", "--engine", "duckdb", "-o", "answers.parquet"),
     "read what is packed": ("predict", "model", "packed.csv.gz", "-o", "answers.csv"),
     "export": ("export", "model", "--to", "sql", "-o", "rules.sql"),
-    "export to a workbook": ("export", "model", "--to", "xlsx", "-o", "rules.xlsx"),
     "edit": ("edit", "model", "script.toml", "--data", "data.csv", "-o", "model"),
     "import": ("import", "edited.dmn", "--model", "model", "--data", "data.csv", "-o", "new"),
 }

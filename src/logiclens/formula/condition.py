@@ -246,7 +246,7 @@ def _unknown(name: str, rules: DecisionRules) -> LogicLensError:
 
 def _plural(subject: Subject) -> str:
     kind = NUMBER.name if subject.kind == ZERO_ONE else subject.kind
-    return KINDS[kind].plural if kind in KINDS else "an unknown kind"
+    return KINDS[str(kind)].plural if kind in KINDS else "an unknown kind"
 
 
 def _example(subject: Subject) -> str:
