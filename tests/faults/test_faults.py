@@ -250,7 +250,7 @@ COMMANDS = {
     "predict in an engine": ("predict", "model", "data.csv", "--engine", "duckdb", "-o", "answers.parquet"),
     "read what is packed": ("predict", "model", "packed.csv.gz", "-o", "answers.csv"),
     "export": ("export", "model", "--to", "sql", "-o", "rules.sql"),
-    "edit": ("edit", "model", "script.toml", "--data", "data.csv", "-o", "model"),
+    "edit": ("edit", "model", "script.toml", "--data", "data.csv", "-o", "new"),
     "import": ("import", "edited.dmn", "--model", "model", "--data", "data.csv", "-o", "new"),
 }
 
