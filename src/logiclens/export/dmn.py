@@ -431,9 +431,10 @@ def _inner(element: ET.Element | None, space: str) -> str:
 
 
 def _known_subject(title: str, rules: RuleSet, name: str) -> Subject | None:
-    if title == "any" and not rules.concepts:
-        return None
     found = known_subject(title, rules)
+    if found is None and title == "any":
+        # What stands for no column, where rules have no conditions.
+        return None
     if found is None:
         raise LogicLensError(f"an input of {name} is {quoted(title)}, which is no column of the rules.")
     return found
