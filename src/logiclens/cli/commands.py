@@ -939,12 +939,13 @@ def import_(
 ) -> None:
     """Read back rules that were exported as a sheet or as DMN and changed by people, and save an exact model of them.
 
-    Every cell is checked; a message names it by its address. Each change becomes a line of the history.
+    `logiclens export --to xlsx` or `--to dmn` writes the file. Every cell is checked; a message names it by its address.
+    Each change becomes a line of the history.
 
     \b
     Examples:
-      logiclens export model --to xlsx -o rules.xlsx
       logiclens import rules.xlsx --model model --data patients.csv -o edited
+      logiclens import rules.dmn --model model --who 'Dr. Weber' -o edited
     """
     from logiclens.cli.edit import import_rules
 
