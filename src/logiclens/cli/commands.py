@@ -939,8 +939,8 @@ def import_(
 ) -> None:
     """Read back rules that were exported as a sheet or as DMN and changed by people, and save an exact model of them.
 
-    `logiclens export --to xlsx` or `--to dmn` writes the file. Every cell is checked; a message names it by its address.
-    Each change becomes a line of the history.
+    `logiclens export` writes the file. Every cell is checked; a message names it by its address. Each change becomes a
+    line of the history.
 
     \b
     Examples:
