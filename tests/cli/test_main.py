@@ -27,6 +27,8 @@ COMMANDS = (
     "sign",
     "export",
     "diff",
+    "edit",
+    "import",
     "report",
     "studio",
     "toy",

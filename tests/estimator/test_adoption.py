@@ -105,7 +105,8 @@ def test_a_saved_model_adopts_rules_as_a_fitted_one_does(model: EntropyClassifie
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_every_export_takes_edited_rules(model: EntropyClassifier, form: Any) -> None:
     adopted = model.adopt(model.rules_.with_rule("ill", "age >= 33.5 & pulse >= 100"))
-    assert "33.5" in form.text(adopted, dialect="duckdb", table="t")
+    content = form.content(adopted, dialect="duckdb", table="t")
+    assert content[:2] == b"PK" if form.is_binary else b"33.5" in content
 
 
 def test_rules_of_other_classes_or_columns_are_refused(model: EntropyClassifier) -> None:

@@ -33,6 +33,7 @@ from logiclens.estimator.on_engine import (
 from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
 from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
+from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
 from logiclens.estimator.training import (
     Begun,
@@ -52,6 +53,7 @@ from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
 from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
 from logiclens.formula.flip import Flip
 from logiclens.formula.packed_rows import PackedRows
@@ -692,6 +694,34 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         return adopted(self, rules, origin_of(self))
+
+    @within_memory()
+    def refit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        pinned: RuleSet | None = None,
+        target: str | None = None,
+        why: str | None = None,
+        who: str | None = None,
+        when: Any = None,
+    ) -> EntropyClassifier:
+        """Search rules again around pinned ones, and return an exact model in whose formulas each of these is.
+
+        Pinned rules (`RuleSet.pin`; default: those of `rules_`) decide some rows already: a new network and a new
+        search, with the settings of this model, see the others. `why`, `who` and `when` go into the history.
+
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "flu": [0, 1, 0, 0] * 10})
+        >>> model = EntropyClassifier(committee=3).fit(table, ["well", "ill", "ill", "ill"] * 10)
+        >>> rules = model.rules_.with_rule("ill", "age >= 70")
+        >>> again = model.refit(table, ["well", "ill", "ill", "ill"] * 10, pinned=rules.pin(rules.rule_ids[-1]))
+        >>> "age >= 70" in again.rules_.concepts
+        True
+        """
+        self._check_fitted()
+        rules = self.rules_ if pinned is None else pinned
+        return refitted(self, X, _one_of(y, target), rules, Note(why, who, when))
 
     @property
     def n_rows_(self) -> int:

@@ -20,6 +20,7 @@ from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
 from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE, Operator, Scalar
 from logiclens.formula.date_parts import PART_KINDS, DatePart
 from logiclens.formula.dnf import Literal
+from logiclens.formula.notation import quoted_name
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules
 
@@ -162,10 +163,10 @@ def _read_plain(text: str, rules: DecisionRules) -> Condition:
         for found in _OPERATOR.finditer(text)
     ]
     for left, sign, right in reversed(splits):
-        subject = _subject(_name(left), rules)
+        subject = known_subject(_name(left), rules)
         if subject is not None:
             return _compared(subject, _SIGNS.get(sign, sign), right, rules)
-    subject = _subject(text, rules)
+    subject = known_subject(text, rules)
     if subject is None:
         raise _unknown(_name(splits[0][0]) if splits and splits[0][0] else text, rules)
     if subject.kind == CONCEPT:
@@ -211,7 +212,13 @@ def known_columns(rules: DecisionRules) -> Mapping[str, str | None]:
     return {**known, **rules.facts.kinds, **concepts}
 
 
-def _subject(name: str, rules: DecisionRules) -> Subject | None:
+def known_subject(name: str, rules: DecisionRules) -> Subject | None:
+    """Return what a name means as the subject of a condition: a column, or a number taken from dates; None if neither.
+
+    Args:
+        name: such as `age` or `weekday of admitted`.
+        rules: the rules, which know the columns.
+    """
     columns = known_columns(rules)
     if name in columns:
         return Subject(name, columns[name])
@@ -239,7 +246,7 @@ def _unknown(name: str, rules: DecisionRules) -> LogicLensError:
 
 def _plural(subject: Subject) -> str:
     kind = NUMBER.name if subject.kind == ZERO_ONE else subject.kind
-    return KINDS[kind].plural if kind in KINDS else "an unknown kind"
+    return KINDS[str(kind)].plural if kind in KINDS else "an unknown kind"
 
 
 def _example(subject: Subject) -> str:
@@ -265,7 +272,8 @@ def _compared(subject: Subject, sign: str, value: str, rules: DecisionRules) -> 
         ways = "by order only, such as" if kind.operators == ORDERS else "by 'is' only, such as"
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, compared {ways} {_example(subject)}.")
     meant = Predicate(subject.column, operator, value_of(subject, value, operator), subject.origin)
-    if operator in ("<", "<=") and meant.column in rules.facts.complete:
+    is_known = any(meant == known for known in rules.predicates.values())
+    if operator in ("<", "<=") and meant.column in rules.facts.complete and not is_known:
         # Without gaps the negation says the same, and rules have one name less.
         opposite: Operator = ">=" if operator == "<" else ">"
         return _signed(named(replace(meant, operator=opposite), rules), False)
@@ -301,7 +309,7 @@ def value_of(subject: Subject, value: Any, operator: str) -> Scalar:
     Raises:
         LogicLensError: in one sentence, if it is of another kind.
     """
-    kind = NUMBER if subject.kind in (ZERO_ONE, None) else KINDS[subject.kind]
+    kind = NUMBER if subject.kind in (ZERO_ONE, None) else KINDS[str(subject.kind)]
     text = _unquoted(value) if isinstance(value, str) and _TEXT.fullmatch(value) else value
     if kind is NUMBER:
         number = _number(value)
@@ -342,6 +350,33 @@ def named(predicate: Predicate, rules: DecisionRules) -> Condition:
     if name in rules.predicates or name in rules.concepts:
         name = str(predicate)
     return Condition(Literal(name), predicate)
+
+
+def condition_text(literal: Literal, rules: DecisionRules) -> str:
+    """Return a condition as a person would write it; `read_condition` reads it back.
+
+    Args:
+        literal: a literal of the rules.
+        rules: the rules, which know what it means.
+
+    >>> from logiclens.formula import RuleSet, Rule, parse
+    >>> rules = RuleSet((Rule("ill", parse('~"age >= 60"'), (0.9,)),), {"age >= 60": Predicate("age", ">=", 60.0)})
+    >>> condition_text(Literal("age >= 60", False), rules)
+    'not age >= 60'
+    """
+    name, meant = literal.concept, rules.predicates.get(literal.concept)
+    texts = [name if literal.positive else f"not {name}"]
+    if meant is not None and not literal.positive and meant.operator in (">=", ">"):
+        texts.insert(0, f"{meant.column} {'<' if meant.operator == '>=' else '<='} {meant.shown_value}")
+    for text in texts:
+        try:
+            found = read_conditions(text, rules)
+        except LogicLensError:
+            continue
+        if [one.literal for one in found] == [literal]:
+            return text
+    told = quoted_name(name)
+    return ("" if literal.positive else "not ") + (told if told.startswith('"') else f'"{told}"')
 
 
 def subject_of(predicate: Predicate, rules: DecisionRules) -> Subject:

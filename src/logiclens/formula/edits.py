@@ -171,7 +171,11 @@ def without(rules: Rules, rule: RuleName, note: Note = NO_NOTE) -> Rules:
 
 def with_rule(rules: Rules, label: Any, conditions: str, note: Note = NO_NOTE) -> Rules:
     """Return the rules with one more; see `RuleSet.with_rule`."""
-    place, read = place_of(rules, label), read_conditions(conditions, rules)
+    return with_conditions(rules, place_of(rules, label), read_conditions(conditions, rules), note)
+
+
+def with_conditions(rules: Rules, place: int, read: Sequence[Condition], note: Note = NO_NOTE) -> Rules:
+    """Return the rules with one more rule of the class at a place, whose conditions are read already."""
     cube = _cube(rules, [one.literal for one in read], read)
     rule = rules.rules[place]
     _check_new(rules, place, cube)

@@ -141,8 +141,8 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     # Rules of earlier versions, and those that were written by hand, do not know the table.
     table = data.get("table") if schema == SCHEMA and "table" in data else None
     history = data.get("history") if schema == SCHEMA and "history" in data else None
-    known = [name for name, value in (("table", table), ("history", history)) if value is not None]
-    _check_fields(data, (*_FIELDS[schema], *known), "the top level")
+    optional = [name for name, value in (("table", table), ("history", history)) if value is not None]
+    _check_fields(data, (*_FIELDS[schema], *optional), "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
     for field in ("exclusive", "implied"):
@@ -186,7 +186,7 @@ def _facts(entry: Any) -> TableFacts:
     target = entry["target"]
     if target is not None and not isinstance(target, str):
         _refuse(f"'target' of 'table' must be a text or null, got {quoted(target)}.")
-    columns = (
+    whole, complete = (
         tuple(_string(name, f"{field!r} of 'table'") for name in _list(entry[field], f"{field!r} of 'table'"))
         for field in ("whole", "complete")
     )
@@ -195,7 +195,7 @@ def _facts(entry: Any) -> TableFacts:
     for column, kind in (kinds or {}).items():
         if kind not in COLUMN_KINDS:
             _refuse(f"'kinds' of 'table' says {quoted(kind)} of {quoted(column)}, which is no kind of a column.")
-    return TableFacts(target, *columns, kinds=dict(kinds or {}))
+    return TableFacts(target, whole, complete, dict(kinds or {}))
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:

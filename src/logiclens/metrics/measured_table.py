@@ -121,7 +121,7 @@ class MeasuredTable:
         subgroups, group, self._by = subgroups_of(by, by_name, table, self.n_rows)
         self._subgroups = subgroups if self._by is not None else []
         self._frame = PackedRows(np.zeros((0, -(-self.n_rows // 64)), np.uint64), self.n_rows, ())
-        self._groups = [self._pack(group == at) for at in range(len(self._subgroups))]
+        self._groups = [self._pack(np.asarray(group) == at) for at in range(len(self._subgroups))]
         self._bits: dict[Any, Words] = {}
         self._arrays: dict[tuple[str, str], NDArray[Any]] = {}
         self._codes: dict[str, tuple[dict[str, int], NDArray[np.int32]]] = {}

@@ -148,7 +148,8 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
     fields.text("logiclens")
     fields.texts("does_not_cover")
     known, first = frozenset(model.concepts), fields.whole("schema") == 1
-    decision, history = None, ()
+    decision = None
+    history: tuple[Edit, ...] = ()
     if first:
         fields.check_keys(_CERTIFICATE_FIELDS)
     else:
