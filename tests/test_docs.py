@@ -21,8 +21,8 @@ PACKAGES = ["logiclens"] + [
 ]
 RETURNED = {
     "Certificate", "ClassExplanation", "ClassReport", "Consistency", "Contradiction", "Explanation", "Fidelity",
-    "History", "Intervention", "LocalExplanation", "Metric", "Minimum", "Reading", "Report", "Result",
-    "SplitSuggestion", "TraceStep", "TrainResult",
+    "Figures", "History", "Intervention", "LocalExplanation", "Measured", "Metric", "Minimum", "Reading", "Report",
+    "Result", "SplitSuggestion", "TraceStep", "TrainResult",
 }  # fmt: skip
 """Results, which nobody makes by hand: their fields are in the reference, an example of their own is not asked for."""
 PAGES = ["getting_started", "guides", "why", "method", "results_overview", "glossary", "api", "faq", "contributing"]

@@ -109,17 +109,19 @@ def test_modules_of_formula_form_no_cycle():
     assert order.index("logiclens.formula.dnf") < order.index("logiclens.formula.rule_set")
 
 
-def test_formula_imports_inside_functions_for_notebooks_only():
+def test_formula_imports_in_functions_for_notebooks_and_measuring_only():
     hidden = {(name, other) for name, found in FORMULA.items() for place, other in found if place == "function"}
     assert hidden == {
         ("logiclens.formula.rule_set", "logiclens.render.html"),
         ("logiclens.formula.rule_set", "logiclens.render.figures"),
+        ("logiclens.formula.rule_set", "logiclens.metrics.measured_table"),
     }
 
 
-def test_only_dnf_of_formula_imports_for_annotations():
+def test_only_dnf_and_rule_set_of_formula_import_for_annotations():
     assert {name for name, found in FORMULA.items() for place, _ in found if place == "annotations"} == {
-        "logiclens.formula.dnf"
+        "logiclens.formula.dnf",
+        "logiclens.formula.rule_set",
     }
 
 

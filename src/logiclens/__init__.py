@@ -46,6 +46,7 @@ _PACKAGES = (
     "nn",
     "render",
     "report",
+    "studio",
     "storage",
     "tables",
     "train",

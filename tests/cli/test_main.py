@@ -27,7 +27,10 @@ COMMANDS = (
     "sign",
     "export",
     "diff",
+    "edit",
+    "import",
     "report",
+    "studio",
     "toy",
     "bench",
 )

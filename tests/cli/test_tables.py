@@ -11,8 +11,9 @@ import pytest
 from logiclens.cli.explain import command_line
 from logiclens.cli.options import TableSource
 from logiclens.cli.saved_model import check_kind
-from logiclens.cli.tables import ColumnRoles, check_columns, read_problem, text_of
+from logiclens.cli.tables import ColumnRoles, check_columns, read_problem
 from logiclens.errors import LogicLensError, nearest
+from logiclens.tables.columns import text_of
 
 
 @pytest.fixture(autouse=True)

@@ -44,8 +44,8 @@ def with_toy(folder: Path, *arguments: object) -> subprocess.CompletedProcess[st
 
 def test_one_file_and_one_entry_make_a_format(tmp_path):
     told = " ".join(with_toy(tmp_path, "--help").stdout.split())
-    assert "English, sympy, PMML or Shouting." in told
-    assert "sympy, pmml or shout." in told
+    assert "English, sympy, PMML, DMN, Excel or Shouting." in told
+    assert "sympy, pmml, dmn, xlsx or shout." in told
     assert "shout all in capitals" in told
     run = with_toy(tmp_path, MODEL, "--to", "shout", "--table", "rows", "--dialect", "none", "--quiet")
     assert (run.returncode, run.stderr) == (0, "")

@@ -60,6 +60,13 @@ OPTIONS: dict[str, list[list[str]]] = {
         *(["--to", entry.name] for entry in FORMATS), ["--to", "nothing"], ["--dialect", "sqlite"],
         ["--dialect", "nothing"], ["--table", '"; DROP'], ["-o", "{out}/rules.txt"], ["--json", "-"],
     ],
+    "edit": [
+        ["{data}"], ["-o", "{out}/new"], ["--data", "{data}"], ["--target", "nothing"], ["--who", "\x1b[31m"],
+        ["--json", "-"],
+    ],
+    "import": [
+        ["{data}"], ["nothing.xlsx"], ["--model", "{out}"], ["-o", "{out}/new"], ["--data", "{data}"], ["--json", "-"],
+    ],
     "diff": [["--json", "-"], ["--data", "{data}"]],
     "report": [["-o", "{out}/page.html"], ["-o", "-"], ["-o", "{out}/page.csv"], ["--json", "{out}/page.json"]],
     "explain": [
@@ -93,6 +100,8 @@ def cases(draw: st.DrawFn) -> Document:
                 *["predict"] * 4,
                 *["score"] * 3,
                 *["verify", "export", "diff", "report", "why", "flip", "check"] * 2,
+                "edit",
+                "import",
                 "explain",
             ]
         )

@@ -13,6 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz import (
     commands,
+    edits,
     exports,
     fits,
     folders,
@@ -63,6 +64,9 @@ DOORS = {
         Door("reports", reports.cases(), reports.check, 5, seconds=30),
         Door("networks", networks.cases(), networks.check, 30),
         Door("plots", networks.plot_cases(), networks.check_plot, 10),
+        Door("edit scripts", edits.script_cases(), edits.check_script, 40),
+        Door("edited sheets", edits.sheet_cases(), edits.check_sheet, 20),
+        Door("edited decision tables", edits.dmn_cases(), edits.check_dmn, 30),
         Door("notebooks", reports.notebook_cases(), reports.check_notebook, 30),
     )
 }

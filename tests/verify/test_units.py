@@ -457,7 +457,8 @@ def test_only_one_of_two_classes_can_be_a_complement(tmp_path):
 
 UNUSABLE = [
     ("origin", lambda s: s.entry("class 0").update(origin="grown"),
-     "classes[0].origin in certificate.json must be one of 'compiled from the formula', 'trained', got 'grown'"),
+     "classes[0].origin in certificate.json must be one of 'compiled from the formula', 'trained', 'compiled from the "
+     "edited formula', got 'grown'"),
     ("agreement", lambda s: s.entry("class 0").update(agreement=1.1),
      "classes[0].agreement in certificate.json must be a"),
     ("no agreement", lambda s: s.entry("class 0").update(agreement=None),

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
 import typer
 
@@ -399,6 +399,10 @@ app = typer.Typer(
 A table goes in, a rule sheet comes out:
   logiclens explain patients.csv --target died --report rules.html
   logiclens explain patients.csv --target died --save model
+
+\b
+Or without typing, on a page in the browser:
+  logiclens studio patients.csv
 
 \b
 A saved model is applied, measured, asked, compared and carried elsewhere:
@@ -853,6 +857,106 @@ def diff(
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 
+EditData: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="DATA", help="Table on which the rules are measured before and after. Example: --data t.csv"),
+]
+EditTarget: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of the true classes. Default: the target's name in training."),
+]
+Who: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Who edits, for the history. Example: --who 'Dr. Weber'")
+]
+NewModel: TypeAlias = Annotated[
+    Path, typer.Option("--out", "-o", metavar="NEW", help="Folder of the new model.", show_default=False)
+]
+
+
+@app.command(cls=Command, short_help="Edit the rules of a saved model by a script; the result is exact.")
+def edit(
+    model: Model,
+    script: Annotated[
+        Path, typer.Argument(metavar="SCRIPT", help="TOML file with one [[edit]] per edit.", show_default=False)
+    ],
+    out: NewModel,
+    data: EditData = None,
+    target: EditTarget = None,
+    who: Who = None,
+    json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    quiet: Quiet = False,
+) -> None:
+    """Edit the rules of a saved model, measure what each edit costs, and save an exact model of the new rules.
+
+    A script has an entry for each edit. `do` is one of without, with_rule, with_condition, without_condition,
+    with_threshold, reorder, pin and unpin; `why`, `who` and `when` go into the history, which the certificate keeps.
+
+    \b
+      [[edit]]
+      do = "with_threshold"
+      condition = "age >= 72.5"
+      value = 70
+      why = "the guideline says 70"
+
+    \b
+      [[edit]]
+      do = "without"
+      rule = "died#2"
+
+    \b
+    Examples:
+      logiclens edit model script.toml -o edited
+      logiclens edit model script.toml --data patients.csv --who 'Dr. Weber' -o edited
+      logiclens diff model edited --data patients.csv
+    """
+    from logiclens.cli.edit import edit_model
+
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    edit_model(model, script, reading=reading, target=target, who=who, out=out, json=json, quiet=quiet)
+
+
+@app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet or in DMN.")
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Sheet (.xlsx) or decision table (.dmn) that export wrote.", show_default=False
+        ),
+    ],
+    out: NewModel,
+    model: Annotated[
+        Path, typer.Option(metavar="MODEL", help="Model folder that the file was exported from.", show_default=False)
+    ],
+    data: EditData = None,
+    target: EditTarget = None,
+    who: Who = None,
+    json: Json = None,
+    delimiter: Delimiter = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read back rules that were exported as a sheet or as DMN and changed by people, and save an exact model of them.
+
+    `logiclens export` writes the file. Every cell is checked; a message names it by its address. Each change becomes a
+    line of the history.
+
+    \b
+    Examples:
+      logiclens import rules.xlsx --model model --data patients.csv -o edited
+      logiclens import rules.dmn --model model --who 'Dr. Weber' -o edited
+    """
+    from logiclens.cli.edit import import_rules
+
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    import_rules(file, model, reading=reading, target=target, who=who, out=out, json=json, quiet=quiet)
+
+
 @app.command(cls=Command, short_help="Make the HTML page of a saved model again.")
 def report(
     model: Model,
@@ -874,6 +978,34 @@ def report(
     from logiclens.cli.models import write_report
 
     write_report(model, out, json=json, quiet=quiet)
+
+
+@app.command(cls=Command, short_help="Open a page in the browser to learn, look at, edit and export rules.")
+def studio(
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="[TABLE|MODEL]", help="Table or model folder to open. Default: choose on the page."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of 127.0.0.1. Default: a free one.")
+    ] = 0,
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Private folder for uploads and models. Default: in your state folder."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Open a page in the browser to learn, look at, edit and export rules. Nothing leaves this computer.
+
+    \b
+    Examples:
+      logiclens studio
+      logiclens studio patients.csv
+      logiclens studio model
+    """
+    from logiclens.cli.studio import run_studio
+
+    run_studio(data, port=port, work=work, browser=browser)
 
 
 @app.command(cls=Command, short_help="Repeat the paper's toy comparison of the entropy loss with L1.")

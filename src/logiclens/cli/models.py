@@ -21,7 +21,7 @@ from logiclens.formula.english import TableFacts, cube_words
 from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.storage import open_folder
+from logiclens.storage import open_folder, write_whole
 from logiclens.verify import Unusable, VerificationError, verify
 from logiclens.verify.report import UNCHECKED_SIGNATURE
 
@@ -48,6 +48,7 @@ def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: boo
             "columns": report.columns,
             "target": report.target,
             "decides": report.decides,
+            "history": report.history,
             "does_not_cover": report.does_not_cover,
             "signed": None if signed is None else asdict(signed),
         },
@@ -110,11 +111,16 @@ def export_rules(
     model = read_record(opened)
     if model.rules is None:
         raise LogicLensError(f"{folder} holds no rules.")
-    printer = Printer(quiet=quiet)
-    text = format_named(form).text(RuleSet.from_dict(opened.content["rules"]), dialect=dialect, table=table)
+    printer, asked, text = Printer(quiet=quiet), format_named(form), None
+    rules = RuleSet.from_dict(opened.content["rules"])
+    if not asked.is_binary or out in (None, STANDARD):
+        text = asked.text(rules, dialect=dialect, table=table)
+    content = asked.content(rules) if text is None else b""
     if not model.exact:
         printer.note("note: these rules are about the model, they are not the model: it was not made exact.")
-    if json is None or out is not None:
+    if text is None:
+        write_whole(str(out), content)
+    elif json is None or out is not None:
         write_text(text if text.endswith("\n") else f"{text}\n", out or STANDARD)
     write_json({"model": str(folder), "to": form, "exact": model.exact, "text": text}, json)
     if out not in (None, STANDARD):

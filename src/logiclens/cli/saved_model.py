@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from logiclens.cli.tables import check_columns, check_finite, text_of
+from logiclens.cli.tables import check_columns, check_finite
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
 from logiclens.formula.dnf import DNF
@@ -21,6 +21,7 @@ from logiclens.formula.model_record import read_record
 from logiclens.formula.packed_rows import PackedRows, equals
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import open_folder
+from logiclens.tables.columns import text_of
 
 
 class KindChanged(LogicLensError):

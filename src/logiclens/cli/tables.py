@@ -14,6 +14,7 @@ from logiclens.cli.options import TableSource
 from logiclens.errors import LogicLensError, nearest, no_column, quoted, quoted_names
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.formula.target_cuts import MOST_CLASSES, number_text, suggested_cut
+from logiclens.tables.columns import text_of
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.tables.formats import DATABASES, names_several
 
@@ -169,13 +170,6 @@ def check_finite(frame: pd.DataFrame) -> None:
                 f"the column {quoted(name)} is infinite ({value}) in row {row}: put the largest sensible number, or "
                 "leave the cell empty if there is no value."
             )
-
-
-def text_of(value: object) -> str:
-    """Return a value as a person would type it: 1 instead of 1.0."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def _weights(column: pd.Series) -> pd.Series:

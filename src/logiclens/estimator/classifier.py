@@ -19,6 +19,7 @@ from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, collected_warnings, quoted, warn, within_memory
+from logiclens.estimator.adoption import adopted
 from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
 from logiclens.estimator.on_engine import (
     COUNTING,
@@ -29,9 +30,10 @@ from logiclens.estimator.on_engine import (
     statistics_in_engine,
     table_in_engine,
 )
-from logiclens.estimator.persistence import classifier_files, load_classifier
+from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
 from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
+from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
 from logiclens.estimator.training import (
     Begun,
@@ -51,6 +53,7 @@ from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
 from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
 from logiclens.formula.flip import Flip
 from logiclens.formula.packed_rows import PackedRows
@@ -298,6 +301,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _readings: tuple[Reading, ...]
     _fit_notes: tuple[str, ...]
     _time_note: str | None
+    _loaded: Mapping[str, Any]
+    _origin: Mapping[str, Any]
 
     def __init__(
         self,
@@ -502,7 +507,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in ("certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_readings"):
+        for name in (
+            "certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_readings", "_loaded",
+            "_origin",
+        ):  # fmt: skip
             self.__dict__.pop(name, None)
         if trained.learned is not None:
             self.learned_ = trained.learned
@@ -670,6 +678,50 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = self.booleanise is not None
         tags.classifier_tags.multi_label = True
         return tags
+
+    @within_memory()
+    def adopt(self, rules: RuleSet) -> EntropyClassifier:
+        """Return an exact model of edited rules: on every row it answers as they do, and its certificate says so.
+
+        `rules` are those of `rules_` after edits (see `RuleSet.with_rule`); they may ask new conditions of the columns
+        of the model. The certificate records their history. The new model keeps no rows; this model stays as it is.
+
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
+        >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
+        >>> adopted = model.adopt(model.rules_.with_threshold("age >= 50", 65, why="as the guideline says"))
+        >>> adopted.predict(pd.DataFrame({"age": [60, 70], "unit": ["CCU", "CCU"]}))
+        array(['well', 'ill'], dtype='<U4')
+        """
+        self._check_fitted()
+        return adopted(self, rules, origin_of(self))
+
+    @within_memory()
+    def refit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        pinned: RuleSet | None = None,
+        target: str | None = None,
+        why: str | None = None,
+        who: str | None = None,
+        when: Any = None,
+    ) -> EntropyClassifier:
+        """Search rules again around pinned ones, and return an exact model in whose formulas each of these is.
+
+        Pinned rules (`RuleSet.pin`; default: those of `rules_`) decide some rows already: a new network and a new
+        search, with the settings of this model, see the others. `why`, `who` and `when` go into the history.
+
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "flu": [0, 1, 0, 0] * 10})
+        >>> model = EntropyClassifier(committee=3).fit(table, ["well", "ill", "ill", "ill"] * 10)
+        >>> rules = model.rules_.with_rule("ill", "age >= 70")
+        >>> again = model.refit(table, ["well", "ill", "ill", "ill"] * 10, pinned=rules.pin(rules.rule_ids[-1]))
+        >>> "age >= 70" in again.rules_.concepts
+        True
+        """
+        self._check_fitted()
+        rules = self.rules_ if pinned is None else pinned
+        return refitted(self, X, _one_of(y, target), rules, Note(why, who, when))
 
     @property
     def n_rows_(self) -> int:
@@ -1011,6 +1063,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.target_name_,
             () if cutting is None else cutting.whole,
             () if cutting is None else cutting.complete,
+            self.schema_.column_kinds,
         )
 
     @property

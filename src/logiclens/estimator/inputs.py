@@ -16,7 +16,8 @@ from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies, DistinctRows, latest_rows
 from logiclens.errors import LogicLensError, no_column, quoted
-from logiclens.formula.column_kinds import KINDS, TRUTH_VALUE
+from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE
+from logiclens.formula.condition import CONCEPT, ZERO_ONE
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
@@ -241,6 +242,16 @@ class Schema:
     def literals(self) -> tuple[str, ...] | None:
         """The concepts that rules may use; None if all."""
         return None if self.cutting is None else self.cutting.literals
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The kinds of the columns that conditions can be about, as `formula.condition` knows them."""
+        if self.cutting is None:
+            return dict.fromkeys(self.names, CONCEPT)
+        kinds = {column: kind for column, kind in self.cutting.kinds.items() if column in self.columns}
+        asked = self.predicates.values()
+        bits = {one.column for one in asked if one.operator == "==" and one.kind is NUMBER and one.value in (0, 1)}
+        return {column: ZERO_ONE if column in bits else kind for column, kind in kinds.items()}
 
     def named(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return columns under the names of training; by position if these had none, as in scikit-learn."""

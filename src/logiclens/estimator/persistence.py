@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -313,8 +313,30 @@ def classifier_files(
     """
     if rules is not None and model.exact and rules != model.rules_:
         raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
-    if not hasattr(model, "table_"):
+    if hasattr(model, "_origin"):
+        metrics, data_sha256 = model._origin["metrics"], model._origin["data_sha256"]
+    elif not hasattr(model, "table_"):
         raise LogicLensError("a loaded model is already in a folder: copy that.")
+    else:
+        metrics, data_sha256 = _fitted(model, reading)
+    stored = StoredModel(
+        model.network_,
+        model.schema_,
+        tuple(model.classes_.tolist()),
+        _settings(model),
+        model.rules_ if rules is None else rules,
+        model.certificate_ if model.exact else None,
+        metrics,
+        data_sha256,
+        model.target_name_,
+        result,
+        model.target_cuts_,
+    )
+    return files_of(stored, version=__version__)
+
+
+def _fitted(model: EntropyClassifier, reading: Reading | None) -> tuple[dict[str, Any], str]:
+    """Return the metrics of a fitted model and the hash of the rows that it was fitted on."""
     table = model.table_
     metrics = {
         "rows": table.n_counted,
@@ -324,20 +346,17 @@ def classifier_files(
         "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
         "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
     }
-    stored = StoredModel(
-        model.network_,
-        model.schema_,
-        tuple(model.classes_.tolist()),
-        _settings(model),
-        model.rules_ if rules is None else rules,
-        model.certificate_ if model.exact else None,
-        metrics,
-        data_hash([table.values, np.asarray(table.labels), table.weight]),
-        model.target_name_,
-        result,
-        model.target_cuts_,
-    )
-    return files_of(stored, version=__version__)
+    return metrics, data_hash([table.values, np.asarray(table.labels), table.weight])
+
+
+def origin_of(model: EntropyClassifier) -> dict[str, Any]:
+    """Return what a model of edited rules says about the fit: where it comes from, and no figure of other rules."""
+    known = getattr(model, "_origin", None) or getattr(model, "_loaded", None)
+    if known is None:
+        metrics, data_sha256 = _fitted(model, None)
+        known = {"metrics": metrics, "data_sha256": data_sha256}
+    figures = {name: None for name in known["metrics"] if name not in ("rows", "best_epoch", "teacher")}
+    return {**known, "metrics": {**known["metrics"], **figures}}
 
 
 def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
@@ -375,10 +394,13 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
         model.feature_names_in_ = np.array(stored.columns, dtype=object)
     model.set_aside_ = model.booleaniser_ = None
     model.target_name_, model.target_cuts_ = stored.target, stored.target_cuts
+    model._loaded = {"metrics": stored.metrics, "data_sha256": stored.data_sha256}
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
     if stored.rules is not None:
-        model._rules = stored.rules
+        facts = stored.rules.facts
+        # Earlier versions did not tell the rules which columns there are.
+        model._rules = replace(stored.rules, facts=replace(facts, kinds=facts.kinds or stored.schema.column_kinds))
     return model
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
@@ -18,7 +19,7 @@ from logiclens.storage import json_sha256
 KIND, SCHEMA = "logiclens certificate", 2
 READABLE = (1, SCHEMA)
 """Schemas that this version reads. Schema 1 had no compiled heads, no complements and no order of classes."""
-COMPILED, TRAINED = "compiled from the formula", "trained"
+COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
 """Origins of the weights of a head."""
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
@@ -33,6 +34,7 @@ NOT_TRAINED = (
     "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
     "the rules decide as the committee did."
 )
+NOT_WATCHED = "Who edited the rules, when and why: the history is repeated as stated and not checked."
 RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
 
 
@@ -68,6 +70,7 @@ class HeadCertificate:
         agreement: for a head compiled from the formula, the share of the training rows, by weight, on which the rules
             decide as the trained committee does. None for a trained head.
         complement_of: index of the head whose formula this one is the complement of.
+        is_edited: whether the head was compiled from rules that a person edited; it then has no agreement.
     """
 
     name: str
@@ -83,16 +86,17 @@ class HeadCertificate:
     note: str | None = None
     agreement: float | None = None
     complement_of: int | None = None
+    is_edited: bool = False
 
     @property
     def is_compiled(self) -> bool:
         """Whether the head was compiled from the formula. Its weights then show no reasons of a trained network."""
-        return self.agreement is not None
+        return self.is_edited or self.agreement is not None
 
     @property
     def origin(self) -> str:
         """Origin of the weights, in words."""
-        return COMPILED if self.is_compiled else TRAINED
+        return EDITED if self.is_edited else COMPILED if self.is_compiled else TRAINED
 
     @property
     def domain(self) -> str:
@@ -128,6 +132,7 @@ class HeadCertificate:
             entry["note"],
             entry.get("agreement"),
             other,
+            entry.get("origin") == EDITED,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -197,6 +202,9 @@ class Certificate:
         not_covered = list(NOT_COVERED)
         if any(head.is_compiled for head in self.heads):
             not_covered.append(NOT_TRAINED)
+        history = () if rules is None else rules.history
+        if history:
+            not_covered.append(NOT_WATCHED)
         if self.names_groups:
             not_covered.append(RULED_OUT)
         content = {
@@ -209,6 +217,8 @@ class Certificate:
             "resolve": None if rules is None else rules.resolve,
             "order": [] if rules is None else list(rules.order),
             "otherwise": None if rules is None else rules.otherwise,
+            # Only where it says something, so that earlier versions read the other certificates.
+            **({"history": to_plain(history)} if history else {}),
             "does_not_cover": not_covered,
         }
         return {**content, "certificate_sha256": json_sha256(content, ensure_ascii=False)}

@@ -243,14 +243,15 @@ def compile_formulas(
 
 
 def compiled_network(
-    formulas: Sequence[DNF | Complement], table: ConceptTable, *, agreement: float, temperature: float = 1.0
+    formulas: Sequence[DNF | Complement], table: ConceptTable, *, agreement: float | None, temperature: float = 1.0
 ) -> CompiledNetwork:
     """Compile one formula for each class of a table, and certify the heads.
 
     Args:
         formulas: one formula for each class. A complement refers to the formula of another class.
         table: names of the concepts and the classes; its groups affect `proved_minimal` only.
-        agreement: share of the training rows, by weight, on which the rules decide as the committee does.
+        agreement: share of the training rows, by weight, on which the rules decide as the committee does; None for
+            rules that a person edited.
         temperature: τ of the entropy layer. Default: 1.
 
     Returns:
@@ -264,7 +265,7 @@ def compiled_network(
         raise LogicLensError(
             f"there must be one formula for each of {len(table.class_names)} classes, got {len(formulas)}."
         )
-    if not 0 <= agreement <= 1:
+    if agreement is not None and not 0 <= agreement <= 1:
         raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
     network = compile_formulas(formulas, table.names, temperature=temperature)
     proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(written, formulas))}
@@ -291,7 +292,8 @@ def compiled_network(
                 rounding_bound=bound,
                 proved_minimal=proved[written(formula)],
                 refit=None,
-                agreement=float(agreement),
+                agreement=None if agreement is None else float(agreement),
+                is_edited=agreement is None,
                 complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,
             )
         )

@@ -9,7 +9,9 @@ from logiclens.export.registry import FORMATS
 
 _OTHERS = {
     "from_dict": "logiclens.export.json",
+    "from_dmn": "logiclens.export.dmn",
     "from_json": "logiclens.export.json",
+    "from_xlsx": "logiclens.export.xlsx",
     "rules_schema": "logiclens.export.json",
     "sql_condition": "logiclens.export.sql",
     "to_dict": "logiclens.export.json",
@@ -20,6 +22,8 @@ _HOME = {**{entry.function: entry.module for entry in FORMATS}, **_OTHERS}
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
+    from logiclens.export.dmn import from_dmn as from_dmn
+    from logiclens.export.dmn import to_dmn as to_dmn
     from logiclens.export.english import to_english as to_english
     from logiclens.export.json import from_dict as from_dict
     from logiclens.export.json import from_json as from_json
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from logiclens.export.sql import to_sql as to_sql
     from logiclens.export.sympy import to_sympy as to_sympy
     from logiclens.export.sympy import to_sympy_source as to_sympy_source
+    from logiclens.export.xlsx import from_xlsx as from_xlsx
+    from logiclens.export.xlsx import to_xlsx as to_xlsx
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ class ExportFormat:
         help: what the text is, in one line.
         suffix: of a file with such text.
         options: keyword arguments that the function takes from the command line.
+        is_binary: whether the function returns bytes, which belong into a file.
     """
 
     name: str
@@ -38,12 +40,25 @@ class ExportFormat:
     help: str
     suffix: str
     options: tuple[str, ...] = ()
+    is_binary: bool = False
+
+    def content(self, rules: Any, **options: str) -> bytes:
+        """Return a file with the rules in this format; options that it does not take are ignored."""
+        made = self._made(rules, options)
+        if isinstance(made, bytes):
+            return made
+        return (made if made.endswith("\n") else f"{made}\n").encode("utf-8")
 
     def text(self, rules: Any, **options: str) -> str:
-        """Return the rules in this format; options that it does not take are ignored."""
+        """Return the rules in this format as text; options that it does not take are ignored."""
+        if self.is_binary:
+            raise LogicLensError(f"{self.title} is no text: name a file, such as -o rules{self.suffix}.")
+        return str(self._made(rules, options))
+
+    def _made(self, rules: Any, options: Mapping[str, str]) -> str | bytes:
         function = getattr(importlib.import_module(self.module), self.function)
-        taken = {name: value for name, value in options.items() if name in self.options}
-        return str(function(rules, **taken))
+        made: str | bytes = function(rules, **{name: value for name, value in options.items() if name in self.options})
+        return made
 
 
 FORMATS: tuple[ExportFormat, ...] = (
@@ -64,6 +79,13 @@ FORMATS: tuple[ExportFormat, ...] = (
         ".py",
     ),
     ExportFormat("pmml", "PMML", "logiclens.export.pmml", "to_pmml", "a RuleSetModel for scoring engines", ".pmml"),
+    ExportFormat(
+        "dmn", "DMN", "logiclens.export.dmn", "to_dmn", "a decision table that logiclens import reads back", ".dmn"
+    ),
+    ExportFormat(
+        "xlsx", "Excel", "logiclens.export.xlsx", "to_xlsx", "a sheet to edit that logiclens import reads back",
+        ".xlsx", is_binary=True,
+    ),
 )  # fmt: skip
 """Every format, in the order of the help."""
 

@@ -16,7 +16,10 @@ from logiclens.formula.minimisation import minimise as minimise
 from logiclens.formula.minimisation import minimise_complete as minimise_complete
 from logiclens.formula.packed_rows import PackedRows as PackedRows
 from logiclens.formula.predicate import Predicate as Predicate
+from logiclens.formula.rule_set import RuleId as RuleId
 from logiclens.formula.rule_set import RuleSet as RuleSet
+from logiclens.formula.rules import Edit as Edit
+from logiclens.formula.rules import Figures as Figures
 from logiclens.formula.rules import Rule as Rule
 from logiclens.formula.text import format_first_order as format_first_order
 from logiclens.formula.text import format_formula as format_formula

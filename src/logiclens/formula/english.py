@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, Scalar
@@ -34,11 +34,13 @@ class TableFacts:
         target: name of the column that is predicted. Default: None, it has no name.
         whole: columns that held whole numbers only, or dates without a time of day.
         complete: columns that had no missing value.
+        kinds: the kind of each column that a condition can be about; see `formula.condition`.
     """
 
     target: str | None = None
     whole: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def has_all(self, columns: Collection[str]) -> bool:
         """Return whether none of the columns had a missing value."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from logiclens.codec import OwnForm, from_plain
+from logiclens.codec import OwnForm, from_plain, to_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula import record
 from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKind
@@ -286,7 +286,8 @@ def _check_order(model: ModelRecord) -> None:
             continue
         rises = one.operator != "missing"
         if rises and one.operator in ORDERS and after.operator in ORDERS:
-            rises = one.kind.number(one.value) < after.kind.number(after.value)
+            numbers = [(meant.kind.number(meant.value), ORDERS.index(meant.operator)) for meant in (one, after)]
+            rises = numbers[0] < numbers[1]
         if not rises:
             raise LogicLensError(f"'concepts' has {quoted(name)} at the wrong place: its cuts must rise")
 
@@ -452,6 +453,8 @@ def _check_certificate(model: ModelRecord, rules: DecisionRules, certificate: Ma
         if others[place] != stated or (stated is None and formulas[place] != rule.formula):
             raise LogicLensError(f"{name} has another formula of {quoted(rule.label)} than {MODEL}.")
     said = {"resolve": rules.resolve, "order": list(rules.order), "otherwise": rules.otherwise}
+    if certificate.get("history", []) != to_plain(rules.history):
+        raise LogicLensError(f"{name} and {MODEL} differ in the history of the rules.")
     for part, value in decided.items():
         if value != said[part]:
             raise LogicLensError(f"{name} and {MODEL} differ in {quoted(part)} of the rules.")

@@ -131,8 +131,7 @@ class Predicate:
         """
         if self.operator == "missing":
             return missing_of(values, self.column)
-        # A comparison with NaN or NaT is false, as it must be for a missing value.
-        return self._compared(self.kind.array(values, self.column), self.kind.bound(self.value))
+        return self.compared(self.kind.array(values, self.column))
 
     def held_by(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return for each row of a table whether the predicate is true.
@@ -142,7 +141,14 @@ class Predicate:
         """
         return self.holds(columns[self.column] if self.origin is None else self.origin.values(columns))
 
-    def _compared(self, values: NDArray[Any], bound: Any) -> NDArray[np.bool_]:
+    def compared(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return for each value whether the comparison is true.
+
+        Args:
+            values: an array that `kind.array` made of the column.
+        """
+        # A comparison with NaN or NaT is false, as it must be for a missing value.
+        bound = self.kind.bound(self.value)
         held: NDArray[np.bool_]
         if self.operator == ">=":
             held = values >= bound

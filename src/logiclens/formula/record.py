@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
+from logiclens.codec import from_plain, to_plain
 from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.condition import COLUMN_KINDS
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.english import NO_FACTS, TableFacts
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, plain_label
-from logiclens.formula.rules import DecisionRules, Rule
+from logiclens.formula.rules import DecisionRules, Edit, Rule
 
 Made = TypeVar("Made")
 Rules = TypeVar("Rules", bound=DecisionRules)
@@ -26,6 +28,8 @@ _FIELDS_1 = (
     "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
 )  # fmt: skip
 _FIELDS = {1: _FIELDS_1, SCHEMA: (*_FIELDS_1, "order")}
+MARKS = ("edited", "pinned")
+"""What a person did to a cube: written as true, or not at all."""
 _RESOLVE = {1: ("confidence", "none"), SCHEMA: ("order", "confidence", "none")}
 
 
@@ -63,6 +67,8 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
         "multilabel": bool(rules.multilabel),
         "order": [int(place) for place in rules.order],
         **_facts_to_dict(rules.facts),
+        # Only where it says something, so that earlier versions read rules that nobody edited.
+        **({"history": to_plain(rules.history)} if rules.history else {}),
     }
 
 
@@ -70,7 +76,8 @@ def _facts_to_dict(facts: TableFacts) -> dict[str, Any]:
     """Return what is known of the table under its own field; nothing where nothing is known."""
     if facts == NO_FACTS:
         return {}
-    return {"table": {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete)}}
+    kinds = {"kinds": {str(name): str(kind) for name, kind in facts.kinds.items()}} if facts.kinds else {}
+    return {"table": {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete), **kinds}}
 
 
 def predicate_to_dict(predicate: Predicate) -> dict[str, Any]:
@@ -106,7 +113,12 @@ def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
         # With two classes, the other one has the formula.
         return {"class": label, "complement_of": 1 - place, "confidence": float(rule.confidence[0])}
     cubes = [
-        {"if": {str(lit.concept): bool(lit.positive) for lit in cube}, "confidence": float(confidence), **count}
+        {
+            "if": {str(lit.concept): bool(lit.positive) for lit in cube},
+            "confidence": float(confidence),
+            **count,
+            **{mark: True for mark in MARKS if cube in getattr(rule, mark)},
+        }
         for cube, confidence, count in zip(rule.cubes, rule.confidence, counts, strict=True)
     ]
     return {"class": label, "cubes": cubes, **({"bags": int(rule.bags)} if rule.is_counted else {})}
@@ -128,7 +140,9 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
         _refuse(f"this version reads schema {known}, got {quoted(schema)}; update logiclens to read newer.")
     # Rules of earlier versions, and those that were written by hand, do not know the table.
     table = data.get("table") if schema == SCHEMA and "table" in data else None
-    _check_fields(data, (*_FIELDS[schema], *(("table",) if table is not None else ())), "the top level")
+    history = data.get("history") if schema == SCHEMA and "history" in data else None
+    optional = [name for name, value in (("table", table), ("history", history)) if value is not None]
+    _check_fields(data, (*_FIELDS[schema], *optional), "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
     for field in ("exclusive", "implied"):
@@ -157,19 +171,31 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
         multilabel=data["multilabel"],
         order=tuple(order),
         facts=NO_FACTS if table is None else _facts(table),
+        history=() if history is None else _history(history),
     )
+
+
+def _history(entries: Any) -> tuple[Edit, ...]:
+    listed = _list(entries, "'history'")
+    return tuple(_made(from_plain, Edit, entry, f"edit {number}") for number, entry in enumerate(listed, 1))
 
 
 def _facts(entry: Any) -> TableFacts:
-    _check_fields(entry, ("target", "whole", "complete"), "'table'")
+    kinds = entry.get("kinds") if isinstance(entry, Mapping) and "kinds" in entry else None
+    _check_fields(entry, ("target", "whole", "complete", *(("kinds",) if kinds is not None else ())), "'table'")
     target = entry["target"]
     if target is not None and not isinstance(target, str):
         _refuse(f"'target' of 'table' must be a text or null, got {quoted(target)}.")
-    columns = (
+    whole, complete = (
         tuple(_string(name, f"{field!r} of 'table'") for name in _list(entry[field], f"{field!r} of 'table'"))
         for field in ("whole", "complete")
     )
-    return TableFacts(target, *columns)
+    if kinds is not None and not isinstance(kinds, Mapping):
+        _refuse(f"'kinds' of 'table' must be an object, got {quoted(kinds)}.")
+    for column, kind in (kinds or {}).items():
+        if kind not in COLUMN_KINDS:
+            _refuse(f"'kinds' of 'table' says {quoted(kind)} of {quoted(column)}, which is no kind of a column.")
+    return TableFacts(target, whole, complete, dict(kinds or {}))
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
@@ -212,10 +238,13 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
     if has_counts:
         bags = _whole(entry["bags"], f"'bags' of {where}", least=1)
     cubes, confidence, recurs = [], [], {}
+    marked: dict[str, set[Cube]] = {mark: set() for mark in MARKS}
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
         # A cube that was edited by hand has no count.
         is_counted = has_counts and isinstance(entry_of_cube, Mapping) and "recurs" in entry_of_cube
-        _check_fields(entry_of_cube, ("if", "confidence", *(("recurs",) if is_counted else ())), f"a cube of {where}")
+        marks = [mark for mark in MARKS if schema > 1 and isinstance(entry_of_cube, Mapping) and mark in entry_of_cube]
+        fields = ("if", "confidence", *(("recurs",) if is_counted else ()), *marks)
+        _check_fields(entry_of_cube, fields, f"a cube of {where}")
         literals = entry_of_cube["if"]
         if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
             _refuse(f"'if' of {where} must give true or false for each concept, got {quoted(literals)}.")
@@ -224,9 +253,13 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
         confidence.append(_share(entry_of_cube["confidence"], f"'confidence' of {where}"))
         if is_counted:
             recurs[cubes[-1]] = _whole(entry_of_cube["recurs"], f"'recurs' of {where}")
+        for mark in marks:
+            if entry_of_cube[mark] is not True:
+                _refuse(f"{quoted(mark)} of {where} must be true, got {quoted(entry_of_cube[mark])}.")
+            marked[mark].add(cubes[-1])
     if len(set(cubes)) < len(cubes):
         _refuse(f"{where} has the same cube twice.")
-    return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags)
+    return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags, *(frozenset(marked[mark]) for mark in MARKS))
 
 
 def _predicates(entries: Any) -> dict[str, Predicate]:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from logiclens.codec import OwnForm
 from logiclens.errors import LogicLensError
-from logiclens.formula import record
+from logiclens.formula import edits, record
 from logiclens.formula.check import Check, Property, check
 from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.dnf import Cube
+from logiclens.formula.edits import Note
+from logiclens.formula.edits import RuleId as RuleId
+from logiclens.formula.edits import RuleName as RuleName
 from logiclens.formula.flip import Flip, flip
 from logiclens.formula.model_record import open_rules
 from logiclens.formula.packed_rows import RowsLike
 from logiclens.formula.rules import Decision as Decision
 from logiclens.formula.rules import DecisionRules
+from logiclens.formula.rules import Edit as Edit
+from logiclens.formula.rules import Figures as Figures
 from logiclens.formula.rules import Firing as Firing
 from logiclens.formula.rules import Resolve as Resolve
 from logiclens.formula.rules import Rule as Rule
@@ -24,6 +31,9 @@ from logiclens.formula.rules import no_class as no_class
 from logiclens.formula.rules import who_decides as who_decides
 from logiclens.formula.why import Why, why
 from logiclens.words import for_reading
+
+if TYPE_CHECKING:
+    from logiclens.metrics.measured_table import Measured, MeasuredTable
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,8 @@ class RuleSet(DecisionRules):
         multilabel: whether each formula is an answer of its own, so that a row may have several labels.
         order: with `resolve="order"`, the places of the classes in the order in which they decide.
         facts: what is known of the training table, such as the name of the target; it changes words, never answers.
+        history: the edits that made these rules of others, in order.
+        measured: what was measured of these rules; None if nothing was since the last edit.
 
     With two classes, one may be the complement of the other. Then exactly one fires on every row, and `resolve` has no
     effect.
@@ -90,6 +102,248 @@ class RuleSet(DecisionRules):
     def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
         """Check whether each class, or the class `of`, has a property such as `"never uses 'gender'"`."""
         return check(self, wanted, of=of)
+
+    # Edits: each returns new rules ----------------------------------------------------------------------------------
+
+    @property
+    def rule_ids(self) -> tuple[RuleId, ...]:
+        """The names of all rules, class by class; a rule is one cube of one class."""
+        return edits.rule_ids(self)
+
+    def cube(self, rule: RuleName) -> Cube:
+        """Return the conditions of a rule.
+
+        Args:
+            rule: its name: `RuleId("died", 2)`, `"died#2"`, or `"died: age >= 80 & sepsis"`. Numbers count the rules of
+                a class from 1, and move up when one is removed.
+
+        >>> from logiclens.formula import parse
+        >>> RuleSet((Rule("ill", parse("(old & smoker) | sepsis"), (0.9, 0.8)),)).cube("ill#2")
+        Cube('sepsis')
+        """
+        place, at = edits.found(self, rule)
+        return self.rules[place].cubes[at]
+
+    def knowing(self, table: RowsLike, names: Sequence[str] | None = None) -> RuleSet:
+        """Return the same rules, which now know the columns of a table, so that new conditions can be about them.
+
+        Args:
+            table: a raw table.
+            names: the columns of a matrix. Default: None.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({"smoker": [1, 0], "age": [70, 30]})
+        >>> print(rules.with_rule("ill", "age >= 60"))
+        A row is ill if smoker is true, or if age is at least 60.
+        """
+        return edits.knowing(self, table, names)
+
+    def without(
+        self, rule: RuleName, *, why: str | None = None, who: str | None = None, when: datetime | str | None = None
+    ) -> RuleSet:
+        """Return the rules without one of them, and with a line in their history.
+
+        A class may lose all its rules: then it never fires.
+
+        Args:
+            rule: its name; see `cube`.
+            why: the reason, for the history. Default: None.
+            who: the person, for the history. Default: None.
+            when: the moment, for the history; nothing reads a clock. Default: None.
+
+        Raises:
+            LogicLensError: if there is no such rule, or it is pinned.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("(old & smoker) | sepsis"), (0.9, 0.8)),))
+        >>> fewer = rules.without("ill#2", why="not known at admission")
+        >>> str(fewer.rules[0].formula), str(fewer.history[0])
+        ('old & smoker', 'removed ill#2 (sepsis), because: not known at admission')
+        """
+        return edits.without(self, rule, Note(why, who, when))
+
+    def with_rule(
+        self,
+        label: Scalar,
+        conditions: str,
+        *,
+        why: str | None = None,
+        who: str | None = None,
+        when: datetime | str | None = None,
+    ) -> RuleSet:
+        """Return the rules with one more rule of a class; its confidence is 0 until it is measured.
+
+        The class that was all the rest, the complement of the other, gets a formula of its own that decides first; it
+        stays the class of rows on which nothing fires.
+
+        Args:
+            label: the class.
+            conditions: such as `"age >= 80 & not smoker"`, `"unit is MICU"`, `"bmi is missing"`,
+                `"admitted >= 2021-03-01"` or `"weekday of admitted >= 6"`. A missing value makes a comparison false
+                and its negation true. Names with other signs stand in double quotes.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        Raises:
+            LogicLensError: if a column is unknown, a value is of another kind, no row can satisfy all conditions, or
+                the rule is there already.
+
+        >>> from logiclens.formula import Predicate, parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)})
+        >>> print(rules.with_rule("ill", "age >= 40 & age < 50").rules[0].formula)
+        old | ("age >= 40" & "age < 50")
+        """
+        return edits.with_rule(self, label, conditions, Note(why, who, when))
+
+    def with_condition(
+        self,
+        rule: RuleName,
+        condition: str,
+        *,
+        why: str | None = None,
+        who: str | None = None,
+        when: datetime | str | None = None,
+    ) -> RuleSet:
+        """Return the rules with one more condition, or several, in one of them.
+
+        Args:
+            rule: its name; see `cube`.
+            condition: as in `with_rule`.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        >>> from logiclens.formula import Predicate, parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)})
+        >>> print(rules.with_condition("ill#1", "age < 90").rules[0].formula)
+        old & "age < 90"
+        """
+        return edits.with_condition(self, rule, condition, Note(why, who, when))
+
+    def without_condition(
+        self,
+        rule: RuleName,
+        condition: str,
+        *,
+        why: str | None = None,
+        who: str | None = None,
+        when: datetime | str | None = None,
+    ) -> RuleSet:
+        """Return the rules without one condition of one of them; the last one stays.
+
+        Args:
+            rule: its name; see `cube`.
+            condition: one of its conditions.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)),))
+        >>> print(rules.without_condition("ill#1", "not smoker").rules[0].formula)
+        old
+        """
+        return edits.without_condition(self, rule, condition, Note(why, who, when))
+
+    def with_threshold(
+        self,
+        condition: str,
+        value: Any,
+        *,
+        rule: RuleName | None = None,
+        why: str | None = None,
+        who: str | None = None,
+        when: datetime | str | None = None,
+    ) -> RuleSet:
+        """Return the rules with another threshold of a condition; rules that become equal become one.
+
+        Args:
+            condition: a condition that rules use, such as `"age >= 72.5"`.
+            value: the new threshold: a number, or for dates and durations a text.
+            rule: the one rule to change; see `cube`. Default: None, all that use the condition or its negation.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        >>> from logiclens.formula import Predicate, parse
+        >>> rules = RuleSet((Rule("ill", parse('"age >= 72.5" & smoker'), (0.9,)),),
+        ...                 {"age >= 72.5": Predicate("age", ">=", 72.5)})
+        >>> rounded = rules.with_threshold("age >= 72.5", 70)
+        >>> str(rounded.rules[0].formula), rounded.rules[0].recurrence
+        ('"age >= 70" & smoker', ('edited by hand',))
+        """
+        return edits.with_threshold(self, condition, value, rule, Note(why, who, when))
+
+    def reorder(
+        self, *order: Any, why: str | None = None, who: str | None = None, when: datetime | str | None = None
+    ) -> RuleSet:
+        """Return the rules in another order.
+
+        Args:
+            order: the classes with rules in the order in which they decide, which makes `resolve` `"order"`; or all
+                rules of one class, whose order changes no answer.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)), Rule("well", parse("~smoker"), (0.8,))))
+        >>> rules.reorder("well", "ill").order
+        (1, 0)
+        """
+        return edits.reorder(self, order, Note(why, who, when))
+
+    def pin(
+        self, rule: RuleName, *, why: str | None = None, who: str | None = None, when: datetime | str | None = None
+    ) -> RuleSet:
+        """Return the rules with one of them pinned: it stays when rules are edited or searched again.
+
+        Args:
+            rule: its name; see `cube`.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)),)).pin("ill#1")
+        >>> rules.without("ill#1")
+        Traceback (most recent call last):
+        logiclens.errors.LogicLensError: ill#1 (old) is pinned and cannot be removed: unpin it first.
+        """
+        return edits.pin(self, rule, True, Note(why, who, when))
+
+    def unpin(
+        self, rule: RuleName, *, why: str | None = None, who: str | None = None, when: datetime | str | None = None
+    ) -> RuleSet:
+        """Return the rules with a pinned one that can be changed again; the arguments are those of `pin`."""
+        return edits.pin(self, rule, False, Note(why, who, when))
+
+    def measure(
+        self, table: RowsLike | MeasuredTable, target: Any = None, *, weight: Any = None, by: Any = None
+    ) -> Measured:
+        """Measure every rule and every class on some rows.
+
+        Args:
+            table: a raw table, or a `metrics.MeasuredTable`, which answers many measurements of one table fast.
+            target: the name of the column with the classes, or the class of each row. Default: None, for a
+                `MeasuredTable`, which knows it.
+            weight: what each row counts for. Default: 1.
+            by: a column, by name or by its values, by which subgroups are told apart. Default: None.
+
+        Returns:
+            The statistics, the confusion matrix, and the same rules with the measured confidences.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.0,)), Rule("well", parse("~old"), (0.0,))))
+        >>> measured = rules.measure({"old": [1, 1, 0, 0], "state": ["ill", "ill", "well", "ill"]}, "state")
+        >>> measured.accuracy, measured.rules.history
+        (0.75, ())
+        """
+        # Statistics are made of rules, as drawings are.
+        from logiclens.metrics.measured_table import MeasuredTable
+
+        return MeasuredTable.of(table, target, weight=weight, by=by).measure(self)
 
     def plot(self, rows: RowsLike, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
         """Plot the share of rows that each condition covers, and how far it overlaps with others.

@@ -31,6 +31,55 @@ Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 
 THRESHOLD = 0.5
 """A concept without a predicate is a column; it is true if its value is at least this."""
+BY_HAND = "edited by hand"
+"""What is said of the stability of a cube that a person wrote or changed."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured of rules on some rows; None where no row could tell.
+
+    Args:
+        source: which rows these were, in words.
+        rows: number of rows.
+        accuracy: share of the rows, by weight, that get their class.
+        macro_f1: mean F1 of the decision over the classes.
+    """
+
+    source: str
+    rows: int
+    accuracy: float | None
+    macro_f1: float | None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One line in the history of rules.
+
+    Args:
+        what: what was changed, in words.
+        why: the reason. Default: None.
+        who: the person. Default: None.
+        when: the moment, as a text. Default: None.
+        before: what was measured before the edit, if anything. Default: None.
+        after: what was measured after it. Default: None.
+
+    >>> print(Edit("removed died#2 (sepsis)", "not known at admission", "Dr. Weber", "2026-03-01"))
+    removed died#2 (sepsis), because: not known at admission (Dr. Weber, 2026-03-01)
+    """
+
+    what: str
+    why: str | None = None
+    who: str | None = None
+    when: str | None = None
+    before: Figures | None = None
+    after: Figures | None = None
+
+    def __str__(self) -> str:
+        """One line."""
+        reason = "" if self.why is None else f", because: {self.why}"
+        signed = ", ".join(part for part in (self.who, self.when) if part is not None)
+        return f"{self.what}{reason}{f' ({signed})' if signed else ''}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +90,8 @@ class Rule:
     fires. A complement has one confidence: that of the rows on which the other formula does not fire.
 
     `recurs` is the number of `bags` in which the search found a cube again; empty if unknown. It does not change what
-    the rule answers, so `==` ignores it. Cubes that are replaced by others have no count.
+    the rule answers, so `==` ignores it, `edited` and `pinned`. Cubes that are replaced by others have no count. The
+    confidence of an edited cube is 0, which is the lower end for no rows, until it is measured.
 
     Args:
         label: the class.
@@ -49,6 +99,8 @@ class Rule:
         confidence: one per cube.
         recurs: in how many bags each cube was found again. Default: unknown.
         bags: number of bags. Default: 0.
+        edited: the cubes that a person wrote or changed. Default: none.
+        pinned: the cubes that stay when rules are searched again. Default: none.
 
     >>> from logiclens.formula.text import parse
     >>> Rule("ill", parse("old & ~smoker"), (0.9,)).formula.n_literals
@@ -60,6 +112,8 @@ class Rule:
     confidence: tuple[float, ...]
     recurs: Mapping[Cube, int] = field(default_factory=dict, compare=False)
     bags: int = field(default=0, compare=False)
+    edited: frozenset[Cube] = field(default=frozenset(), compare=False)
+    pinned: frozenset[Cube] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         """Check that each cube has one confidence and that the counts are possible."""
@@ -84,12 +138,17 @@ class Rule:
     @property
     def recurrence(self) -> tuple[str, ...]:
         """For each cube, the number of bags in which it recurs, in words; empty if unknown."""
-        return tuple("" if count is None else recurrence_words(count, self.bags, "bags") for count in self.counts)
+        return tuple(
+            BY_HAND if cube in self.edited else "" if count is None else recurrence_words(count, self.bags, "bags")
+            for cube, count in zip(self.cubes, self.counts, strict=True)
+        )
 
     @property
     def recurrence_line(self) -> str:
         """The recurrence of all cubes in one line; empty if unknown."""
-        return "; ".join(words or "not counted" for words in self.recurrence) if self.is_counted else ""
+        if not self.is_counted and not self.edited:
+            return ""
+        return "; ".join(words or "not counted" for words in self.recurrence)
 
     @property
     def is_complement(self) -> bool:
@@ -153,6 +212,8 @@ class DecisionRules:
     multilabel: bool = False
     order: tuple[int, ...] = ()
     facts: TableFacts = field(default=NO_FACTS, compare=False)
+    history: tuple[Edit, ...] = field(default=(), compare=False)
+    measured: Figures | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Raise `LogicLensError` for rules that cannot decide."""
@@ -260,7 +321,7 @@ class DecisionRules:
         packed = table if isinstance(table, PackedRows) else getattr(table, "packed", None)
         if isinstance(packed, PackedRows):
             return packed
-        columns = _columns(table, names)
+        columns = table_columns(table, names)
         n_rows = len(next(iter(columns.values()))) if columns else len(table)
         held = np.zeros((len(self.concepts), n_rows), dtype=np.bool_)
         for i, concept in enumerate(self.concepts):
@@ -368,7 +429,7 @@ def no_class(label: object, names: Sequence[str]) -> LogicLensError:
     return LogicLensError(f"there is no class {quoted(label)}; the classes are {quoted_names(names)}.")
 
 
-def _columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def table_columns(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Return the columns of a table by name."""
     if isinstance(table, Mapping):
         columns = {str(name): values for name, values in table.items()}

@@ -1,5 +1,7 @@
 """The six metrics of the paper as functions on arrays and formulas, and the list of all metrics."""
 
+from logiclens.metrics.measured_table import Measured as Measured
+from logiclens.metrics.measured_table import MeasuredTable as MeasuredTable
 from logiclens.metrics.scores import METRICS as METRICS
 from logiclens.metrics.scores import Consistency as Consistency
 from logiclens.metrics.scores import Fidelity as Fidelity

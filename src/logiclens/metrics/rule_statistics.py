@@ -632,7 +632,7 @@ def rule_statistics(
     if weights is not None:
         # Intervals count rows, so weights that are not counts are scaled to the rows they are worth.
         weights = counting_weight(weights)
-    subgroups, group, called = _subgroups(by, by_name, rows, packed.n_rows)
+    subgroups, group, called = subgroups_of(by, by_name, rows, packed.n_rows)
 
     def counts(fired: Sequence[NDArray[np.uint64]], column: NDArray[np.bool_], which: int) -> NDArray[np.float64]:
         return count_fired(fired, which, packed, column, weights, group, len(subgroups))
@@ -688,7 +688,7 @@ def members(rules: RuleSet, labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]
                 f"got shape {matrix.shape}."
             )
         return boolean_matrix(matrix)
-    distinct, codes = _coded(labels, n_rows, "label")
+    distinct, codes = coded(labels, n_rows, "label")
     place = {name: at for at, name in enumerate(rules.names)} | {rule.label: at for at, rule in enumerate(rules.rules)}
     if any(map(is_missing, distinct)):
         raise LogicLensError("a label is missing; leave rows without one out.")
@@ -708,7 +708,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _subgroups(
+def subgroups_of(
     by: str | ArrayLike | None, by_name: str | None, rows: RowsLike, n_rows: int
 ) -> tuple[list[str], NDArray[np.intp] | int, str | None]:
     """Return the names of the subgroups, the subgroup of each row, and what defines the subgroups."""
@@ -722,7 +722,7 @@ def _subgroups(
             raise LogicLensError(f"there is no column {quoted(by)}; the columns are {quoted_names(columns)}.")
         by_name, by = by_name or by, rows[by]
     called = by_name or str(getattr(by, "name", None) or "subgroup")
-    distinct, codes = _coded(by, n_rows, "subgroup")
+    distinct, codes = coded(by, n_rows, "subgroup")
     present = [value for value in distinct if not is_missing(value)]
     try:
         present.sort()
@@ -741,7 +741,7 @@ def _subgroups(
     return told, places[codes], called
 
 
-def _coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArray[np.intp]]:
+def coded(values: ArrayLike, n_rows: int, what: str) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the distinct values of a column, and the place of each row's value among them."""
     lists = LogicLensError(f"one {what} is needed for each of the {n_rows} rows, got lists of values.")
     try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import condition_groups, gap_words, recurrence_words, recurs
@@ -34,6 +34,9 @@ from logiclens.words import (
     share_words,
     times,
 )
+
+if TYPE_CHECKING:
+    import jinja2
 
 MOST_ROWS = 200
 """The most row numbers listed for a cube; the page says how many more there are."""
@@ -545,29 +548,9 @@ def render(result: Result) -> str:
     >>> render(result_of(model, model.explain(), source))[:15].lower()
     '<!doctype html>'
     """
-    import jinja2
     from markupsafe import Markup
 
-    files = {name: _file(name) for name in ("page.html", "parts.html")}
-    pages = jinja2.Environment(
-        loader=jinja2.DictLoader(files),
-        autoescape=True,
-        # Names must not reverse the order of a sentence; markup of our own is not a plain text.
-        finalize=lambda value: readable(value) if type(value) is str else value,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    pages.filters.update(
-        as_sentence=as_sentence,
-        count_text=count_text,
-        count_with_noun=count_with_noun,
-        percent=percent,
-        share=share_words,
-    )
-    pages.filters["raw"] = Markup
-    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS, n_colors=N_COLORS)
+    pages = environment()
     raw = Markup
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
@@ -591,6 +574,39 @@ def render(result: Result) -> str:
         data=raw(_embedded(panel_data(result, _all_conditions(result)))),
     )
     return text
+
+
+def environment(more: Mapping[str, str] | None = None) -> jinja2.Environment:
+    """Return the environment of the report's templates, and of further ones that use its parts, by name."""
+    import jinja2
+    from markupsafe import Markup
+
+    files = {name: _file(name) for name in ("page.html", "parts.html")} | dict(more or {})
+    pages = jinja2.Environment(
+        loader=jinja2.DictLoader(files),
+        autoescape=True,
+        # Names must not reverse the order of a sentence; markup of our own is not a plain text.
+        finalize=lambda value: readable(value) if type(value) is str else value,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.filters.update(
+        as_sentence=as_sentence,
+        count_text=count_text,
+        count_with_noun=count_with_noun,
+        percent=percent,
+        share=share_words,
+    )
+    pages.filters["raw"] = Markup
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS, n_colors=N_COLORS)
+    return pages
+
+
+def page_style() -> str:
+    """Return the style sheet of the report."""
+    return _file("page.css")
 
 
 def _file(name: str) -> str:

@@ -221,6 +221,7 @@ def read_table(
     encoding: str | None = None,
     sheet: str | None = None,
     stream: BinaryIO | None = None,
+    name: str | None = None,
 ) -> TableFile:
     """Read a table from a file, or from standard input (`stream`) if the source is "-".
 
@@ -229,9 +230,10 @@ def read_table(
     Spaces before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas
     knows. A
     first column without a name that counts the rows is left out, with a note. `encoding` is that of a text; default:
-    UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default: the first.
+    UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default: the first. `name` is what
+    messages call the file; default: its own name.
     """
-    with _opened(source, delimiter, missing, stream, encoding, sheet) as file:
+    with _opened(source, delimiter, missing, stream, encoding, sheet, name) as file:
         frame = file.frame()
     if "" in frame.columns:
         note = "the first column has no name and counts the rows: it is left out."
@@ -316,6 +318,7 @@ def _opened(
     stream: BinaryIO | None,
     encoding: str | None,
     sheet: str | None,
+    called: str | None = None,
 ) -> Iterator[_PlainFile]:
     """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
@@ -325,7 +328,7 @@ def _opened(
     absent = frozenset(text for text in texts if not any("\ud800" <= letter <= "\udfff" for letter in text))
     with scratch_folder() as scratch:
         path = scratch / "input" if str(source) == "-" else Path(source)
-        name = "standard input" if str(source) == "-" else named(path.name)
+        name = called or ("standard input" if str(source) == "-" else named(path.name))
         try:
             if str(source) == "-":
                 with path.open("wb") as copy:

@@ -7,6 +7,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -31,6 +32,30 @@ def sheet_to_csv(path: Path, name: str, sheet: str | None, out: Path) -> None:
 
     Formulas have the values that the workbook keeps of them. Dates become ISO texts, whole numbers have no point.
     """
+    with _opened(path, name, sheet) as (rows, where):
+        _write(_used(rows, where), where, out)
+
+
+def sheet_cells(path: Path, name: str, sheet: str | None = None) -> dict[tuple[int, int], str]:
+    """Return the texts of the cells of a sheet that are not empty, by row (from 1) and column (from 0).
+
+    Args:
+        path: the workbook.
+        name: what messages call it.
+        sheet: the name of the sheet. Default: the first.
+    """
+    with _opened(path, name, sheet) as (rows, where):
+        return {
+            (row.number, row.column - 1 + at): text
+            for row in _used(rows, where)
+            for at, text in enumerate(row.texts)
+            if text
+        }
+
+
+@contextmanager
+def _opened(path: Path, name: str, sheet: str | None) -> Iterator[tuple[Iterable[Any], str]]:
+    """Open a sheet; give its rows, and what messages say of the place of a cell."""
     with path.open("rb") as file, warnings.catch_warnings():
         # About styles and extensions, which are no part of the table.
         warnings.simplefilter("ignore")
@@ -41,7 +66,7 @@ def sheet_to_csv(path: Path, name: str, sheet: str | None, out: Path) -> None:
             chosen = _chosen(list(reader.parts), sheet, name)
             where = f"of the sheet {quoted(chosen)} of {name}"
             with reader.archive, reader.archive.open(reader.parts[chosen]) as part:
-                _write(reader.rows(part), where, out)
+                yield reader.rows(part), where
         except (LogicLensError, MemoryError):
             raise
         except Exception as error:
@@ -148,8 +173,8 @@ class _Row:
     texts: Sequence[str]
 
 
-def _write(rows: Iterable[tuple[int, list[dict[str, Any]]]], where: str, out: Path) -> None:
-    """Write the cells from the first used row and column on to the last."""
+def _used(rows: Iterable[tuple[int, list[dict[str, Any]]]], where: str) -> list[_Row]:
+    """Return the rows that have a text."""
     table: list[_Row] = []
     last_row = n_cells = 0
     for number, cells in rows:
@@ -170,6 +195,11 @@ def _write(rows: Iterable[tuple[int, list[dict[str, Any]]]], where: str, out: Pa
         _check_size(n_cells, where)
     if not table:
         raise LogicLensError(f"no cell {where} has a value: is it another sheet?")
+    return table
+
+
+def _write(table: Sequence[_Row], where: str, out: Path) -> None:
+    """Write the cells from the first used row and column on to the last."""
     first, last = min(row.column for row in table), max(row.column + len(row.texts) for row in table)
     _check_size((last - first) * (table[-1].number + 1 - table[0].number), where)
     _write_table(table, range(first, last), where, out)

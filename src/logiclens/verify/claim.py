@@ -33,6 +33,7 @@ from .report import (
     decision_text,
     domain_text,
     formula_text,
+    history_text,
     not_covered,
     row_text,
     wide_domain_text,
@@ -140,6 +141,7 @@ def _verify(folder: Path) -> Report:
     omitted = not_covered(
         compiled=any(claim.is_compiled for claim in claims),
         groups=any(claim.domain != Domain() for claim in claims),
+        edited=bool(certificate.history),
     )
     return Report(
         reports,
@@ -150,6 +152,7 @@ def _verify(folder: Path) -> Report:
         model.target,
         files.is_signed,
         files.hashes,
+        tuple(map(history_text, certificate.history)),
     )
 
 
@@ -177,6 +180,7 @@ def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
         claim.agreement,
         rule.confidence,
         None if model.multilabel else rule.label,
+        claim.is_edited,
     )
 
 

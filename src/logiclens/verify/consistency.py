@@ -21,10 +21,11 @@ from .predicates import (
     looks,
     predicate_name,
     reads_as_condition,
+    rises,
     surely_meet,
     threshold_number,
 )
-from .records import PARTS, Certificate, Cutting, Model, Predicate
+from .records import ORDERS, PARTS, Certificate, Cutting, Model, Predicate
 from .report import column_text, meaning_text
 
 DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
@@ -108,6 +109,8 @@ def _check_decision(model: Model, certificate: Certificate) -> None:
                 raise _contradicted(
                     f"certificate.json has {what} {shown(said)}, the rules in model.json have {shown(is_so)}"
                 )
+    if certificate.history != rules.history:
+        raise _contradicted("certificate.json tells another history of the rules than model.json")
     _check_order(model)
     if rules.multilabel and rules.otherwise is not None:
         raise _contradicted(
@@ -294,8 +297,8 @@ def _check_sequence(model: Model) -> None:
         if one.column != after.column:
             continue
         in_order = one.operator != "missing"
-        if one.operator == after.operator == ">=":
-            in_order = implies(after, one) and not implies(one, after)
+        if one.operator in ORDERS and after.operator in ORDERS:
+            in_order = rises(one, after)
         if not in_order:
             raise contradiction(f"the concept of {shown(predicate_name(after))} is not in the order of its cuts")
 

@@ -278,6 +278,23 @@ def threshold_number(predicate: Predicate) -> float | None:
     return None if point is None else float(point)
 
 
+def rises(one: Predicate, after: Predicate) -> bool:
+    """Return whether the threshold of a comparison by order is below that of the next one of the column.
+
+    Two comparisons with one value stand in the order of `ORDERS`.
+
+    Args:
+        one: a comparison.
+        after: the next comparison of the same column.
+    """
+    points = [as_point(asked.value) if isinstance(asked.value, str) else asked.value for asked in (one, after)]
+    if points[0] is None or points[1] is None or _kind(points[0]) != _kind(points[1]):
+        return False
+    if points[0] == points[1]:
+        return ORDERS.index(one.operator) < ORDERS.index(after.operator)
+    return _above(points[1], points[0])
+
+
 def column_kind(predicate: Predicate) -> str | None:
     """Return the kind of column that a predicate compares; None if any kind can be missing."""
     if predicate.operator == "missing":

@@ -22,6 +22,7 @@ from .records import (
     Cube,
     Cutting,
     Domain,
+    Edit,
     Formula,
     Groups,
     Membership,
@@ -41,7 +42,7 @@ KINDS = ("number", "boolean", "text", "date", "timedelta")
 """Kinds of columns, as `model.json` names them."""
 RESOLVES = ("order", "confidence", "none")
 """Ways to decide between classes if not exactly one formula fires."""
-COMPILED, TRAINED = "compiled from the formula", "trained"
+COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
 """Origins of the weights of a head, as written in a certificate of schema 2."""
 
 _MODEL_FIELDS = (
@@ -148,10 +149,12 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
     fields.texts("does_not_cover")
     known, first = frozenset(model.concepts), fields.whole("schema") == 1
     decision = None
+    history: tuple[Edit, ...] = ()
     if first:
         fields.check_keys(_CERTIFICATE_FIELDS)
     else:
-        fields.check_keys((*_CERTIFICATE_FIELDS, "resolve", "order", "otherwise"))
+        fields.check_keys((*_CERTIFICATE_FIELDS, "resolve", "order", "otherwise"), ("history",))
+        history = read_history(fields) if "history" in fields.record else ()
         decision = _read_decision(fields, len(model.class_names))
     read = _read_claim if first else _read_claim_of_schema_2
     claims = fields.each("classes", lambda entry: read(entry, known, len(model.class_names)))
@@ -170,7 +173,7 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
         claim if claim.complement_of is None else replace(claim, formula=stated[claim.complement_of])
         for claim in sorted(claims, key=lambda claim: claim.head)
     )
-    return Certificate(claims, decision)
+    return Certificate(claims, decision, history)
 
 
 def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...], int | None]:
@@ -332,11 +335,17 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
     schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
     if schema not in schemas:
         raise rules.refuse("schema", " or ".join(map(str, schemas)))
-    # Rules also say what is known of the table. Only words depend on that, so nothing is checked but its form.
-    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), ("table",) if schema > 1 else ())
+    # Rules also say what is known of the table and who edited them. Only words depend on that, so nothing is checked
+    # but its form.
+    optional = ("table", "history") if schema > 1 else ()
+    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), optional)
     if "table" in rules.record:
         table = rules.inner("table")
-        table.check_keys(("target", "whole", "complete"))
+        table.check_keys(("target", "whole", "complete"), ("kinds",))
+        if "kinds" in table.record:
+            kinds = table.inner("kinds")
+            for column in kinds.record:
+                kinds.choice(column, (*KINDS, "0/1", "concept"))
         if table.value("target") is not None:
             table.text("target")
         table.texts("whole")
@@ -361,7 +370,37 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
         _read_groups(rules, "implied", known),
         *_read_decision(with_order, len(classes)),
         rules.flag("multilabel"),
+        read_history(rules) if "history" in rules.record else (),
     )
+
+
+def read_history(fields: Fields) -> tuple[Edit, ...]:
+    """Read the history of rules that people edited.
+
+    Args:
+        fields: the object that holds `history`.
+    """
+    if not fields.value("history"):
+        raise fields.refuse("history", "a list of at least one edit")
+    return fields.each("history", _read_edit)
+
+
+def _read_edit(entry: Fields) -> Edit:
+    entry.check_keys(("what", "why", "who", "when", "before", "after"))
+    told = {key: None if entry.value(key) is None else entry.text(key) for key in ("why", "who", "when")}
+    measured: list[object] = []
+    for key in ("before", "after"):
+        measured.append(entry.value(key) is None)
+        if entry.value(key) is not None:
+            figures = entry.inner(key)
+            figures.check_keys(("source", "rows", "accuracy", "macro_f1"))
+            figures.text("source")
+            figures.whole("rows")
+            for share in ("accuracy", "macro_f1"):
+                if figures.value(share) is not None:
+                    figures.share(share)
+            measured += [figures.value(figure) for figure in ("source", "rows", "accuracy", "macro_f1")]
+    return Edit(entry.text("what"), told["why"], told["who"], told["when"], tuple(measured))
 
 
 def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
@@ -369,10 +408,14 @@ def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
         entry.check_keys(("class", "complement_of", "confidence"))
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
     entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
-    counted = ("recurs",) if "bags" in entry.record else ()
+    optional = ("recurs",) if "bags" in entry.record else ()
+    marks = ("edited", "pinned") if schema > 1 else ()
 
     def read(cube: Fields) -> tuple[Cube, float]:
-        cube.check_keys(("if", "confidence"), counted)
+        cube.check_keys(("if", "confidence"), (*optional, *marks))
+        for mark in marks:
+            if mark in cube.record and not cube.flag(mark):
+                raise cube.refuse(mark, "true, or left out")
         return _read_cube(cube.inner("if"), known), cube.share("confidence")
 
     cubes = entry.each("cubes", read)
@@ -421,11 +464,11 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
 def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     """Read a claim of schema 2, which adds origins of weights, complements and heads of more than 20 concepts."""
     entry.check_keys((*_CLAIM_FIELDS, "origin", "complement_of", "agreement"))
-    origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED)), None, None
+    origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED, EDITED)), None, None
     if origin == COMPILED:
         agreement = entry.share("agreement")
     elif entry.value("agreement") is not None:
-        raise entry.refuse("agreement", f"null for a head that is {TRAINED}")
+        raise entry.refuse("agreement", f"null for a head that is {origin}")
     if entry.value("complement_of") is None:
         formula = entry.each("formula", lambda cube: _read_cube(cube, known))
     else:
@@ -435,12 +478,12 @@ def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) 
     rows = None
     if len(_read_concepts(entry, known)) <= MOST_CONCEPTS:
         rows = entry.whole("rows_checked")
-    elif origin != COMPILED:
+    elif origin == TRAINED:
         raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts for a head that is {TRAINED}")
     elif entry.value("rows_checked") is not None:
         raise entry.refuse("rows_checked", f"null where there are more than {MOST_CONCEPTS} concepts")
     claim = _claim(entry, known, n_heads, formula, rows)
-    return replace(claim, complement_of=complement_of, agreement=agreement)
+    return replace(claim, complement_of=complement_of, agreement=agreement, is_edited=origin == EDITED)
 
 
 def _read_concepts(entry: Fields, known: frozenset[str]) -> tuple[str, ...]:

@@ -111,6 +111,17 @@ class ClassRule:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """What a person changed in the rules, as stated; `figures` are those measured before and after."""
+
+    what: str
+    why: str | None
+    who: str | None
+    when: str | None
+    figures: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rules:
     """The rules in `model.json`, which predict.
 
@@ -123,6 +134,7 @@ class Rules:
         order: places of the classes, in the order in which they decide.
         otherwise: place of the class of a row on which no formula fires, if any.
         multilabel: whether a row can have several labels.
+        history: what people changed in the rules, as stated.
     """
 
     classes: tuple[ClassRule, ...]
@@ -133,6 +145,7 @@ class Rules:
     order: tuple[int, ...]
     otherwise: int | None
     multilabel: bool
+    history: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,7 +208,8 @@ class Claim:
         smallest_logit: stated smallest |logit|.
         bound: stated bound on float32 rounding.
         complement_of: index of the head whose formula this head negates, if any.
-        agreement: stated agreement of the rules with the committee; None for a trained head.
+        agreement: stated agreement of the rules with the committee; None for a trained head and for edited rules.
+        is_edited: whether the head was compiled from rules that people edited.
     """
 
     name: str
@@ -208,11 +222,12 @@ class Claim:
     bound: float
     complement_of: int | None = None
     agreement: float | None = None
+    is_edited: bool = False
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the claim says that the head was compiled from the formula; only then it states an agreement."""
-        return self.agreement is not None
+        """Whether the claim says that the head was compiled from the formula."""
+        return self.is_edited or self.agreement is not None
 
     @property
     def is_complement(self) -> bool:
@@ -225,10 +240,12 @@ class Certificate:
     """Contents of `certificate.json`.
 
     `resolve`, `order` and `otherwise` are copies of what the rules say; None in schema 1, which does not state them.
+    `history` is a copy of what people changed in the rules.
     """
 
     claims: tuple[Claim, ...]
     decision: tuple[str, tuple[int, ...], int | None] | None = None
+    history: tuple[Edit, ...] = ()
 
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?")

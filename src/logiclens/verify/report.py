@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import pairwise
 
-from .files import Label
+from .files import Label, shown
 from .predicates import value_text
-from .records import ORDERS, PARTS, Domain, Formula, Model, Predicate
+from .records import ORDERS, PARTS, Domain, Edit, Formula, Model, Predicate
 
 SYMBOLS = frozenset('&|~()"=,;:\\')
 """Characters that cause a name to be quoted, except as part of a comparison."""
@@ -186,17 +186,27 @@ NOT_TRAINED = (
     "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
     "the rules decide as the committee did."
 )
+NOT_WATCHED = "Who edited the rules, when and why: the history is repeated as stated and not checked."
 RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
 
 
-def not_covered(*, compiled: bool, groups: bool) -> tuple[str, ...]:
+def not_covered(*, compiled: bool, groups: bool, edited: bool = False) -> tuple[str, ...]:
     """Return what a certificate does not cover.
 
     Args:
         compiled: whether a head was compiled from its formula.
         groups: whether a domain names groups.
+        edited: whether people edited the rules.
     """
-    return (*NOT_COVERED, *((NOT_TRAINED,) if compiled else ()), *((RULED_OUT,) if groups else ()))
+    asked = ((NOT_TRAINED, compiled), (NOT_WATCHED, edited), (RULED_OUT, groups))
+    return (*NOT_COVERED, *(sentence for sentence, is_asked in asked if is_asked))
+
+
+def history_text(edit: Edit) -> str:
+    """Return one line of the history, as stated."""
+    reason = "" if edit.why is None else f", because {shown(edit.why)}"
+    signed = ", ".join(shown(part) for part in (edit.who, edit.when) if part is not None)
+    return f"{shown(edit.what)}{reason}{f' ({signed})' if signed else ''}"
 
 
 _KINDS = {"boolean": "true or false", "timedelta": "duration"}
@@ -266,6 +276,8 @@ class ClassReport:
     """Stated confidence of each cube; of a complement, its one confidence."""
     label: Label | None = None
     """The class as predictions give it: a text, a number, true or false; None if it is the name."""
+    is_edited: bool = False
+    """Whether the head was compiled from rules that people edited."""
 
     def __str__(self) -> str:
         """Return two lines of text, and a third for a compiled head."""
@@ -279,6 +291,8 @@ class ClassReport:
                 "\n  compiled from the formula, so no reason of a trained network; the rules decide as the committee "
                 f"on {float(share):g}% of the training rows (as stated, not checked)"
             )
+        if self.is_edited:
+            origin = "\n  compiled from rules that people edited, so no reason of a trained network"
         if self.confidence:
             shares = ", ".join(f"{round(share, 4):g}" for share in self.confidence)
             origin += f"\n  confidence {shares} (as stated, not checked)"
@@ -302,6 +316,7 @@ class Report:
         target: name of the predicted column, if it is known.
         is_signed: whether the folder has a signature, which is not checked here.
         hashes: sha256 of each file as it was read, by its name; a signature of the folder must be of these.
+        history: what people changed in the rules, as stated.
     """
 
     classes: tuple[ClassReport, ...]
@@ -312,10 +327,13 @@ class Report:
     target: str | None = None
     is_signed: bool = False
     hashes: Mapping[str, str] = field(default_factory=dict, compare=False)
+    history: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return a paragraph for each class, what the rules rest on, and a verdict."""
         target = [] if self.target is None else [f"They predict {column_text(self.target)}."]
         lines = [*map(str, self.classes), *self.meanings, self.columns, *target, self.decides]
+        if self.history:
+            lines += ["Edited, as stated and not checked:", *(f"- {edit}" for edit in self.history)]
         lines += ["The printed rules are the model, on hard 0/1 concepts.", "Not covered:"]
         return "\n".join([*lines, *(f"- {sentence}" for sentence in self.does_not_cover)])

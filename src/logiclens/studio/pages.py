@@ -1,0 +1,168 @@
+"""The page of the studio: one shell, and for each stage the part that it shows, made with the parts of the report."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from logiclens.export.registry import FORMATS
+from logiclens.formula.rule_set import who_decides
+from logiclens.metrics.rule_statistics import Share
+from logiclens.progress import ProgressState, duration
+from logiclens.report import page
+from logiclens.studio.editing import Editor
+from logiclens.studio.session import Session
+from logiclens.studio.work import DAYS, kept_works
+from logiclens.words import count_text, count_with_noun, percent
+
+if TYPE_CHECKING:
+    import jinja2
+
+STEPS = {"start": "Table", "columns": "Columns", "learning": "Learn", "rules": "Rules"}
+"""The stages and what the page calls them."""
+SIGN_WORDS = {
+    "at_least": "is at least", "below": "is below", "is": "is", "is_not": "is not", "missing": "is missing",
+    "known": "is not missing",
+}  # fmt: skip
+"""How the page words the comparisons of a new condition."""
+EXPORTS = ("sql", "python", "pmml")
+"""The export formats that the page offers; the registry has the others."""
+
+
+def script() -> str:
+    """Return the script of the page."""
+    return _file("studio.js")
+
+
+def style() -> str:
+    """Return the style sheet: that of the report, and what the studio adds."""
+    return page.page_style() + _file("studio.css")
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    names = (
+        "shell.html",
+        *(f"{stage}.html" for stage in STEPS),
+        "tried.html",
+        "compared.html",
+        "editing.html",
+        "below.html",
+    )
+    return page.environment({f"studio/{name}": _file(name) for name in names})
+
+
+def render(name: str, **content: Any) -> str:
+    """Return a template of the studio as text."""
+    return _templates().get_template(f"studio/{name}").render(**content)
+
+
+def shell(session: Session) -> str:
+    """Return the whole page."""
+    return render("shell.html", main=main(session), revision=session.revision, stage=session.stage, steps=STEPS)
+
+
+def main(session: Session) -> str:
+    """Return the part of the page that the stage decides."""
+    return _PARTS[session.stage](session)
+
+
+def _start(session: Session) -> str:
+    works = [(kept, STEPS[kept.stage], duration(kept.seconds)) for kept in kept_works(session.root)]
+    return render("start.html", works=works, days=DAYS)
+
+
+def _columns(session: Session) -> str:
+    work, view = session.opened("columns"), session.view()
+    chosen = work.record.choices
+    target = view.guess if chosen is None else chosen.target
+    excluded = [column.name for column in view.columns if column.doubt] if chosen is None else chosen.excluded
+    return render(
+        "columns.html",
+        record=work.record,
+        view=view,
+        target=target,
+        excluded=excluded,
+        above="" if chosen is None or chosen.above is None else f"{chosen.above:g}",
+        by="" if chosen is None or chosen.by is None else chosen.by,
+        guessed=chosen is None and view.guess,
+    )
+
+
+def _learning(session: Session) -> str:
+    work = session.opened("learning")
+    return render("learning.html", record=work.record, told=progress_words(session))
+
+
+def progress_words(session: Session) -> dict[str, Any]:
+    """Return how far the worker is: a sentence, and a share of the step if it is known."""
+    learning = session.learning
+    state: ProgressState | None = None if learning is None else learning.state
+    if state is None:
+        return {"words": "reading the table", "share": None}
+    return {"words": str(state) if state.total > 1 else state.step, "share": round(state.share, 3)}
+
+
+def _rules(session: Session) -> str:
+    record, result = session.opened("rules").record, session.shown()
+    editor = session.editor() if record.suffix else None
+    return render(
+        "rules.html",
+        record=record,
+        result=result,
+        editor=editor,
+        history=() if editor is None else editor.history(),
+        changes={} if editor is None else editor.rule_views(),
+        columns=() if editor is None else [str(column) for column in editor.frame.columns],
+        signs=SIGN_WORDS,
+        can_order=editor is not None and sum(not rule.is_complement for rule in editor.rules.rules) > 1,
+        classes=page.class_views(result),
+        colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
+        confusions=page.confusions(result),
+        asked="" if result.multilabel else f"{result.data.target} is ",
+        lead=page.lead(session.result()),
+        tiles=page.tiles(result) if editor is None else _tiles(editor),
+        deciding=" ".join([who_decides(result.rules)]),
+        fields=session.fields(),
+        formats=[entry for entry in FORMATS if entry.name in EXPORTS],
+    )
+
+
+def _tiles(editor: Editor) -> list[page.Tile]:
+    """Return the numbers of the version that is shown, on the training rows, and on the held-out rows if asked for."""
+    measured, first = editor.measured(), editor.measured(0)
+    rows = count_with_noun(measured.statistics.n_rows, "training row")
+    before = "" if editor.at == 0 else f"; {percent(first.accuracy, 1)} as learned"
+    cubes = [cube for rule in editor.rules.rules for cube in rule.cubes]
+    conditions = count_with_noun(sum(map(len, cubes)), "condition")
+    looked = editor.looked
+    if looked is None or looked[0] != editor.at:
+        held = page.Tile("Right on the held-out rows", "not measured", "for this version", is_text=True)
+    else:
+        total = looked[1].statistics.n_rows
+        held = page.Tile(
+            "Right on the held-out rows",
+            percent(looked[1].accuracy, 1),
+            f"of {count_text(total)} rows",
+            page.bar(Share(round(looked[1].accuracy * total), total), None),
+        )
+    total = measured.statistics.n_rows
+    return [
+        page.Tile(
+            "Right on the training rows",
+            percent(measured.accuracy, 1),
+            f"of {rows}{before}",
+            page.bar(Share(round(measured.accuracy * total), total), None),
+        ),
+        held,
+        page.Tile("To read", count_with_noun(len(cubes), "rule"), f"with {conditions}"),
+        page.Tile("Looks at the held-out rows", str(editor.looks), "the fewer, the more their figure can be trusted"),
+    ]
+
+
+_PARTS = {"start": _start, "columns": _columns, "learning": _learning, "rules": _rules}
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8").replace("\r\n", "\n")

@@ -1,0 +1,351 @@
+"""The session of one server: the work that is open, and what the page can ask of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import threading
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.export.registry import format_named
+from logiclens.formula.column_kinds import Scalar
+from logiclens.formula.model_record import read_record
+from logiclens.formula.rule_set import RuleSet
+from logiclens.report.panel import Field, panel_fields
+from logiclens.report.result import Result, read_result
+from logiclens.storage import open_folder, scratch_folder, write_whole
+from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
+from logiclens.studio.editing import VERSIONS, Editor
+from logiclens.studio.learning import Learning
+from logiclens.studio.work import MODEL, Work, kept_works, lock, private_folder, remove_old, suffix_of_upload
+from logiclens.tables.demo import breast_cancer
+
+MOST_TEXT = 2_000
+"""The most characters of a text that the page sends."""
+
+
+class OutOfDate(LogicLensError):
+    """The page is older than the work: another tab has changed it."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("the work has changed in another tab; the page now shows it: try again.")
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file for the browser to save."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+
+class Session:
+    """The work that is open, and the worker that learns.
+
+    Every change counts `revision` up, so that each tab knows whether it shows the last one. Requests are answered one
+    at a time.
+
+    Args:
+        root: the folder of all works.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Remove works that are too old."""
+        self.root, self.revision = private_folder(root), 0
+        self.work: Work | None = None
+        self.learning: Learning | None = None
+        self.guard = threading.RLock()
+        self._lock: int | None = None
+        self._views: dict[str, Any] = {}
+        self._editor: Editor | None = None
+        remove_old(root)
+
+    # What there is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def stage(self) -> str:
+        """How far the work is: `start` without one."""
+        return "start" if self.work is None else self.work.record.stage
+
+    def opened(self, *stages: str) -> Work:
+        """Return the work; refuse what cannot be asked at this stage."""
+        if self.work is None or self.work.record.stage not in stages:
+            raise LogicLensError(f"this cannot be done now: the work is at the step “{self.stage}”.")
+        return self.work
+
+    def known(self, name: str, made: Callable[[], Any]) -> Any:
+        """Return what was made before, or make it; a change of the work forgets it."""
+        if name not in self._views:
+            self._views[name] = made()
+        return self._views[name]
+
+    def view(self) -> TableView:
+        """Return the description of the table."""
+        work = self.opened("columns")
+        found: TableView = self.known("table", lambda: table_view(work.table.frame))
+        return found
+
+    def result(self) -> Result:
+        """Return the result of the learned rules, measured on held-out rows."""
+        work = self.opened("rules")
+        found: Result = self.known("result", lambda: read_result(open_folder(work.model).result()))
+        return found
+
+    def editor(self) -> Editor:
+        """Return the versions of the rules; refuse a work without a table."""
+        work = self.opened("rules")
+        if not work.record.suffix:
+            raise LogicLensError("edits are measured on a table: choose the table of this model first.")
+        if self._editor is None:
+            self._editor = Editor(work, self.result())
+        return self._editor
+
+    def shown(self) -> Result:
+        """Return the result of the rules that the page shows: as learned, or as edited and measured in training."""
+        if not self.opened("rules").record.suffix:
+            return self.result()
+        editor = self.editor()
+        found: Result = self.known("shown", lambda: editor.result(editor.measured()))
+        return found
+
+    def report(self) -> Result:
+        """Return the result for the report, which is measured on held-out rows; of an edited version that is a look."""
+        if not self.opened("rules").record.suffix or not self.editor().at:
+            return self.result()
+        editor = self.editor()
+        looked = editor.looked
+        if looked is None or looked[0] != editor.at:
+            looked = editor.at, editor.look()
+            self.changed()
+        return editor.result(looked[1], is_held_out=True)
+
+    def changed(self) -> None:
+        """Count a change."""
+        self.revision += 1
+        self._views.clear()
+
+    # Beginning and ending --------------------------------------------------------------------------------------------
+
+    def begin(self, name: str) -> Work:
+        """Make the folder of a new upload; `take` opens it when the upload is whole."""
+        return Work.begin(self.root, name, suffix_of_upload(name))
+
+    def take(self, work: Work) -> None:
+        """Open a new work whose upload is whole, in place of the one that is open, which stays in its folder."""
+        if not len(work.table.frame.columns):
+            raise LogicLensError(f"{work.record.name} has no columns.")
+        with self.guard:
+            self._leave()
+            self._lock, self.work = lock(work.folder), work
+            self.changed()
+
+    def example(self) -> None:
+        """Open the bundled example."""
+        raw = breast_cancer()
+        work = Work.begin(self.root, "tumours.csv", ".csv")
+        write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
+        self.take(work)
+
+    def open_model(self, folder: Path) -> None:
+        """Open a copy of a saved model."""
+        opened = open_folder(folder)
+        read_result(opened.result())
+        work = Work.begin(self.root, folder.name, "")
+        (work.folder / MODEL).mkdir()
+        for name, content in opened.files.items():
+            write_whole(work.folder / MODEL / name, content)
+        work.change(stage="rules")
+        with self.guard:
+            self._leave()
+            self._lock, self.work = lock(work.folder), work
+            self.changed()
+
+    def open_table(self, path: Path) -> None:
+        """Open a copy of a table."""
+        work = self.begin(path.name)
+        try:
+            shutil.copyfile(path, work.upload)
+            self.take(work)
+        except OSError as error:
+            work.remove()
+            raise LogicLensError(f"cannot read {path}: {error.strerror or error}.") from None
+        except LogicLensError:
+            work.remove()
+            raise
+
+    def open_kept(self, key: str) -> None:
+        """Go on with a work of an earlier start. Learning that was interrupted is at the columns again."""
+        if key not in [kept.key for kept in kept_works(self.root)]:
+            raise LogicLensError("this work is not there any more: choose the file again.")
+        descriptor = lock(self.root / key)
+        work = Work(self.root / key)
+        if work.record.stage == "learning":
+            work.change(stage="columns", problem="Learning was interrupted: start it again.")
+        self._leave()
+        self._lock, self.work = descriptor, work
+        self.changed()
+
+    def close(self) -> None:
+        """Close the work, and remove its folder with the upload."""
+        work = self.work
+        self._leave()
+        if work is not None:
+            work.remove()
+        self.changed()
+
+    def _leave(self) -> None:
+        """Leave the work in its folder; a worker ends."""
+        learning, self.learning = self.learning, None
+        if learning is not None:
+            learning.cancel()
+        if self._lock is not None:
+            os.close(self._lock)
+        if self.work is not None and self.work.record.stage == "learning":
+            self.work.change(stage="columns", problem="Learning was interrupted: start it again.")
+        self._lock = self.work = self._editor = None
+
+    def end(self) -> None:
+        """End with the server: the worker is stopped, the work stays in its folder."""
+        with self.guard:
+            self._leave()
+
+    # Learning --------------------------------------------------------------------------------------------------------
+
+    def learn(self, choices: Choices) -> None:
+        """Check the choices, and start a worker."""
+        work = self.opened("columns")
+        check_choices([str(column) for column in work.table.frame.columns], work.record.name, choices)
+        problem_of(work.table, choices)
+        work.change(choices=choices, stage="learning", problem="")
+        folder = work.folder
+        self.learning = Learning(folder, lambda sentence: self._learned(folder, sentence))
+        self.changed()
+
+    def _learned(self, folder: Path, sentence: str | None) -> None:
+        """Note that the worker has ended."""
+        with self.guard:
+            work = self.work
+            if sentence is None or work is None or work.folder != folder:
+                return
+            self.learning = None
+            if sentence:
+                work.change(stage="columns", problem=sentence)
+            else:
+                # Versions of the rules that were learned before are of another model.
+                (folder / VERSIONS).unlink(missing_ok=True)
+                self._editor = None
+                work.change(stage="rules", problem="")
+            self.changed()
+
+    def cancel(self) -> None:
+        """Stop learning, and go back to the columns."""
+        work = self.opened("learning")
+        learning, self.learning = self.learning, None
+        if learning is not None:
+            learning.cancel()
+        work.change(stage="columns", problem="Learning was cancelled.")
+        self.changed()
+
+    def back(self) -> None:
+        """Go back from the rules to the columns, to learn again."""
+        work = self.opened("rules")
+        if not work.record.suffix:
+            raise LogicLensError("this work began with a model, and has no table to learn from.")
+        work.change(stage="columns", problem="")
+        self.changed()
+
+    # Questions about the rules ---------------------------------------------------------------------------------------
+
+    def attach(self, new: Work) -> None:
+        """Give a work that began with a model the table of an upload, to measure edits on."""
+        work, result = self.opened("rules"), self.result()
+        if work.record.suffix:
+            raise LogicLensError("this work has a table already.")
+        frame, target = new.table.frame, result.data.target
+        columns = [str(column) for column in frame.columns]
+        for column in (target, *read_record(open_folder(work.model)).needed_columns):
+            if column not in columns:
+                raise no_column(column, columns, new.record.name, ", which the model needs")
+        needed = {target, *read_record(open_folder(work.model)).needed_columns}
+        above = read_record(open_folder(work.model)).cuts_of_target
+        choices = Choices(
+            target,
+            tuple(column for column in columns if column not in needed),
+            None if above is None else above.thresholds[0],
+        )
+        problem_of(new.table, choices)
+        os.replace(new.upload, work.folder / f"table{new.record.suffix}")
+        work.change(suffix=new.record.suffix, choices=choices)
+        work.__dict__.pop("table", None)
+        new.remove()
+        self.changed()
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the fields of a row to try."""
+        return panel_fields(self.shown())
+
+    def try_row(self, values: Mapping[str, str]) -> Any:
+        """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
+        row: dict[str, Scalar | None] = {}
+        for place, field in enumerate(self.fields()):
+            text = str(values.get(f"value-{place}", ""))[:MOST_TEXT].strip()
+            row[field.column] = cell(field, text)
+        return self.shown().rules.why(row)
+
+    def export(self, name: str) -> Download:
+        """Return the rules in a format, or the model folder with its certificate."""
+        work = self.opened("rules")
+        rules = self.editor().signed() if work.record.suffix else self.result().rules
+        if name == "model":
+            return Download("model.zip", self._model_files(work, rules), "application/zip")
+        found = format_named(name)
+        text = found.text(rules)
+        return Download(f"rules{found.suffix}", text.encode("utf-8"), "text/plain; charset=utf-8")
+
+    def _model_files(self, work: Work, rules: RuleSet) -> bytes:
+        """Return the model folder as a zip file: as learned, or with edited rules compiled and certified anew."""
+        if not rules.history:
+            return zipped(work.model)
+        from logiclens.estimator.classifier import EntropyClassifier
+
+        made = EntropyClassifier.load(work.model).adopt(rules)
+        with scratch_folder() as scratch:
+            return zipped(made.save(scratch / MODEL))
+
+
+def cell(field: Field, text: str) -> Scalar | None:
+    """Return the value of a field; None if it is missing. Refuse a text that is none."""
+    if field.input == "choice":
+        place = int(text) if text.isdecimal() and len(text) < 6 else -1
+        if not 0 <= place < len(field.choices):
+            raise LogicLensError(f"{quoted(field.column)} is none of the values that the list offers.")
+        choice = field.choices[place]
+        return "\x00 another value" if choice.is_other else choice.value
+    if not text:
+        return None
+    if field.kind != "number":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < float("inf"):
+        raise LogicLensError(f"{quoted(field.column)} must be a number, got {quoted(text)}.")
+    return number
+
+
+def zipped(folder: Path) -> bytes:
+    """Return a model folder as a zip file that holds the folder `model`."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(open_folder(folder).files.items()):
+            archive.writestr(zipfile.ZipInfo(f"model/{name}"), content)
+    return held.getvalue()

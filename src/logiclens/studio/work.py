@@ -1,0 +1,244 @@
+"""A work: one private folder with an upload, what was chosen, and what was learned. The server restores it from there.
+
+work.json      what was chosen and how far the work is
+table.csv      the upload, under a name of ours
+model/         the learned model, with its result
+held_out.npy   the places of the held-out rows
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logiclens.codec import from_plain, to_plain
+from logiclens.errors import LogicLensError, quoted
+from logiclens.storage import read_json, write_whole
+from logiclens.studio.choices import Choices, Problem, problem_of
+from logiclens.tables.files import TableFile, read_table
+from logiclens.tables.formats import JSON, PARQUET, TEXT, WORKBOOK
+
+try:
+    import fcntl
+except ImportError:
+    # Windows has no locks of folders.
+    fcntl = None  # type: ignore[assignment]
+
+KIND, SCHEMA = "logiclens studio work", 1
+RECORD, MODEL, HELD_OUT, LOCK = "work.json", "model", "held_out.npy", "lock"
+DAYS = 7
+"""A work that nobody touched for so many days is removed with its upload."""
+SUFFIXES = tuple(f"{suffix}{packed}" for suffix in (*TEXT, *PARQUET, *JSON, *WORKBOOK) for packed in ("", ".gz"))
+NAME = re.compile(r"[0-9a-f]{16}")
+"""The names of work folders, which are drawn at random."""
+
+STAGES = ("columns", "learning", "rules")
+"""How far a work can be."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What `work.json` holds.
+
+    Attributes:
+        kind: what the file is.
+        schema: the version of its form.
+        name: what the browser called the upload; it is shown, and never opened.
+        suffix: of the file of the upload; empty if there is none.
+        stage: how far the work is.
+        choices: what was chosen about the columns. Default: None, nothing yet.
+        problem: what went wrong last, in one sentence. Default: none.
+    """
+
+    kind: str
+    schema: int
+    name: str
+    suffix: str
+    stage: str
+    choices: Choices | None = None
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a record that this version did not write."""
+        if self.kind != KIND or self.schema != SCHEMA:
+            raise LogicLensError(f"this is no work of the studio of schema {SCHEMA}.")
+        if self.stage not in STAGES:
+            raise LogicLensError(f"the work is at no known stage, {quoted(self.stage)}.")
+        if self.suffix not in ("", *SUFFIXES):
+            raise LogicLensError(f"the work names an upload of no known format, {quoted(self.suffix)}.")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A work of an earlier start that can be gone on with."""
+
+    key: str
+    name: str
+    stage: str
+    seconds: float
+
+
+def default_root() -> Path:
+    """Return the folder of all works of this user."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "logiclens" / "studio"
+
+
+class Work:
+    """One work in its folder, locked as long as the server or the worker has it open.
+
+    Args:
+        folder: the folder, which exists.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the record."""
+        self.folder = folder
+        self.record = from_plain(Record, read_json(folder / RECORD), "the work")
+
+    @classmethod
+    def begin(cls, root: Path, name: str, suffix: str) -> Work:
+        """Make a private folder for a new work."""
+        private_folder(root)
+        folder = root / secrets.token_hex(8)
+        folder.mkdir(0o700)
+        write_record(folder, Record(KIND, SCHEMA, name, suffix, "columns"))
+        return cls(folder)
+
+    @property
+    def key(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    @property
+    def upload(self) -> Path:
+        """Where the upload is."""
+        return self.folder / f"table{self.record.suffix}"
+
+    def change(self, **changes: Any) -> None:
+        """Write a changed record, whole or not at all."""
+        self.record = replace(self.record, **changes)
+        write_record(self.folder, self.record)
+
+    @cached_property
+    def table(self) -> TableFile:
+        """The table of the upload."""
+        return read_table(self.upload, name=self.record.name)
+
+    def problem(self) -> Problem:
+        """Return the table to learn from, by what was chosen."""
+        if self.record.choices is None:
+            raise LogicLensError("nothing was chosen yet: name the target.")
+        return problem_of(self.table, self.record.choices)
+
+    @property
+    def model(self) -> Path:
+        """The folder of the learned model."""
+        return self.folder / MODEL
+
+    def keep_held_out(self, places: NDArray[np.intp]) -> None:
+        """Write the places of the held-out rows."""
+        held = io.BytesIO()
+        np.save(held, places.astype(np.int64), allow_pickle=False)
+        write_whole(self.folder / HELD_OUT, held.getvalue())
+
+    def held_out(self) -> NDArray[np.int64]:
+        """Return the places of the held-out rows among those that have a target; none if nothing was held out."""
+        path = self.folder / HELD_OUT
+        if not path.exists():
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
+
+    def remove(self) -> None:
+        """Remove the folder with the upload; the record goes first, so that a rest is no work."""
+        with suppress(OSError):
+            (self.folder / RECORD).unlink()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write `work.json`."""
+    write_whole(folder / RECORD, json.dumps(to_plain(record), ensure_ascii=False, indent=1), sync=True)
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only this user can enter. Refuse one of another user, and a link."""
+    path.mkdir(0o700, parents=True, exist_ok=True)
+    if path.is_symlink() or not path.is_dir() or (hasattr(os, "getuid") and path.stat().st_uid != os.getuid()):
+        raise LogicLensError(f"{path} is not a folder of your own: name another one with --work.")
+    path.chmod(0o700)
+    return path
+
+
+def lock(folder: Path) -> int | None:
+    """Lock a work as long as this process lives; return the descriptor, None where the system has no locks.
+
+    Raise `LogicLensError` if another studio has it open.
+    """
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise LogicLensError("another studio has this work open: close it there first.") from None
+    return descriptor
+
+
+def kept_works(root: Path) -> list[Kept]:
+    """Return the works that can be gone on with, the latest first."""
+    found = []
+    for folder in _folders(root):
+        try:
+            record, seconds = Work(folder).record, time.time() - (folder / RECORD).stat().st_mtime
+        except (LogicLensError, OSError):
+            continue
+        found.append(Kept(folder.name, record.name, record.stage, max(0.0, seconds)))
+    return sorted(found, key=lambda kept: kept.seconds)
+
+
+def remove_old(root: Path, *, days: float = DAYS) -> None:
+    """Remove works that nobody has open and nobody touched for some days, with their uploads."""
+    for folder in _folders(root):
+        with suppress(OSError, LogicLensError):
+            record = folder / RECORD
+            touched = (record if record.exists() else folder).stat().st_mtime
+            if time.time() - touched <= days * 86_400:
+                continue
+            descriptor = lock(folder)
+            record.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        names = [name for name in os.listdir(root) if NAME.fullmatch(name)]
+    except OSError:
+        return []
+    return [root / name for name in names if (root / name).is_dir() and not (root / name).is_symlink()]
+
+
+def suffix_of_upload(name: str) -> str:
+    """Return the suffix that the name of an upload ends in; refuse a format that is not read."""
+    lower = name.lower()
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if lower.endswith(suffix):
+            return suffix
+    known = " ".join((*TEXT, *PARQUET, *JSON, *WORKBOOK))
+    raise LogicLensError(f"{quoted(name)} is of no known format: its name must end in one of {known}, or that and .gz.")

@@ -1,0 +1,219 @@
+"""The studio in a real browser: from an empty start to an exported model that `verify` accepts."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logiclens.studio.server import Studio
+from tests.cli_runs import logiclens
+from tests.studio.conftest import Tab, patients
+
+PHONE = {"viewport": {"width": 390, "height": 844}}
+LEARNS = 90_000
+
+
+@dataclass
+class Visit:
+    """A page of a studio that was opened, and everything it complained of."""
+
+    page: Any
+    tab: Tab
+    errors: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def visits(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
+    """Open the page of a new studio; it may complain of nothing, and ask nobody else."""
+    made: list[Visit] = []
+
+    def visit(**context: Any) -> Visit:
+        tab = Tab.of(Studio(tmp_path / "works"))
+        here = Visit(browser.new_context(**context).new_page(), tab)
+        here.page.set_default_timeout(20_000)
+        here.page.on("console", lambda message: here.errors.append(message.text))
+        here.page.on("pageerror", lambda error: here.errors.append(str(error)))
+        here.page.on(
+            "request",
+            lambda request: None if request.url.startswith(tab.base) else here.errors.append(f"asked {request.url}"),
+        )
+        here.page.goto(tab.base)
+        made.append(here)
+        return here
+
+    yield visit
+    for here in made:
+        here.page.context.close()
+        here.tab.ends()
+        assert here.errors == []
+
+
+def check_exported(page: Any, tmp_path: Path) -> None:
+    """Save the model folder as the page offers it, and let the checker judge it."""
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="Model folder").press("Enter")
+    saving.value.save_as(tmp_path / "model.zip")
+    with zipfile.ZipFile(tmp_path / "model.zip") as packed:
+        packed.extractall(tmp_path / "saved")
+    run = logiclens("verify", str(tmp_path / "saved" / "model"))
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def check_accessible(page: Any, axe: str) -> None:
+    """Let axe-core look for violations."""
+    # The policy of the page runs no script of others, which is why axe is not added to the page as an element.
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found["violations"]] == []
+
+
+def pictured(page: Any, name: str) -> None:
+    """Keep a picture where $LOGICLENS_PICTURES says."""
+    if folder := os.environ.get("LOGICLENS_PICTURES"):
+        page.screenshot(path=f"{folder}/studio-{name}.png", full_page=True)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "patients.csv"
+    path.write_text(patients().to_csv(index=False), encoding="utf-8")
+    return path
+
+
+def figure(page: Any) -> str:
+    return page.locator("#figures .big").first.inner_text()
+
+
+@pytest.mark.parametrize("context", [{}, PHONE], ids=["desk", "phone"])
+def test_by_mouse_from_a_file_to_a_verified_model(visits, axe, table, tmp_path, context):
+    from playwright.sync_api import expect
+
+    here = visits(**context)
+    page = here.page
+    kind = "phone" if context else "desk"
+    check_accessible(page, axe)
+    pictured(page, f"start-{kind}")
+    page.locator("#file").set_input_files(table)
+    page.get_by_role("heading", name="patients.csv").wait_for()
+    assert page.locator("#target").evaluate("box => box.selectedOptions[0].textContent") == "died"
+    check_accessible(page, axe)
+    pictured(page, f"columns-{kind}")
+    page.locator("#by").select_option(label="sex")
+    page.get_by_role("button", name="Learn the rules").click()
+    page.get_by_role("heading", name="Learning from patients.csv").wait_for()
+    check_accessible(page, axe)
+    page.get_by_role("heading", name="The rules", exact=True).wait_for(timeout=LEARNS)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    before = figure(page)
+    changes = page.locator("details.edit").first
+    changes.locator("summary").click()
+    check_accessible(page, axe)
+    threshold = changes.locator("input[name=value]").first
+    threshold.fill("30")
+    changes.get_by_role("button", name="Move threshold").first.click()
+    page.get_by_text("Version 2").first.wait_for()
+    assert figure(page) != before
+    pictured(page, f"rules-{kind}")
+    check_accessible(page, axe)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#figures .big").first).to_have_text(before)
+    page.get_by_role("button", name="Redo").click()
+    expect(page.locator("#figures .big").first).not_to_have_text(before)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_text("They answer differently on").wait_for()
+    page.get_by_role("button", name="What do the rules say?").click()
+    page.locator("#tried .said").wait_for()
+    page.get_by_role("button", name="Measure on the held-out rows").click()
+    expect(page.locator("#figures .big").nth(1)).to_have_text(re.compile(r"%$"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_accessible(page, axe)
+    check_exported(page, tmp_path)
+
+
+def test_a_wrong_threshold_is_told_and_the_rules_stay(visits, table):
+    here = visits()
+    page = here.page
+    page.locator("#file").set_input_files(table)
+    page.get_by_role("button", name="Learn the rules").click()
+    page.get_by_role("heading", name="The rules", exact=True).wait_for(timeout=LEARNS)
+    before = figure(page)
+    changes = page.locator("details.edit").first
+    changes.locator("summary").click()
+    changes.locator("input[name=value]").first.fill("seventy")
+    changes.get_by_role("button", name="Move threshold").first.click()
+    page.locator("#problem").get_by_text("seventy").wait_for()
+    assert figure(page) == before
+    # Chromium notes every refused request; the page must say nothing else.
+    here.errors[:] = [one for one in here.errors if "400 (Bad Request)" not in one]
+
+
+def tab_to(page: Any, matches: str, most: int = 200) -> None:
+    """Press the tabulator key until the element that has the focus matches."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("(css) => document.activeElement.matches(css)", matches):
+            return
+    raise AssertionError(f"{matches} cannot be reached from the keyboard")
+
+
+def test_by_keyboard_alone_from_the_example_to_a_verified_model(visits, tmp_path):
+    here = visits()
+    page = here.page
+    tab_to(page, "form[data-verb=example] button")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="tumours.csv").wait_for()
+    tab_to(page, "button.primary")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="The rules", exact=True).wait_for(timeout=LEARNS)
+    tab_to(page, "details.edit > summary")
+    page.keyboard.press("Enter")
+    tab_to(page, "details.edit input[name=value]")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("0.01")
+    page.keyboard.press("Enter")
+    page.get_by_text("Version 2").first.wait_for()
+    # Whoever edits stays where they were.
+    assert page.evaluate("document.activeElement.name") == "value"
+    page.keyboard.press("Shift+Tab")
+    tab_to(page, "a[href='export/model']")
+    check_exported(page, tmp_path)
+
+
+def test_a_second_tab_follows_the_first(visits):
+    here = visits()
+    other = here.page.context.new_page()
+    other.goto(here.tab.base)
+    here.page.get_by_role("button", name="Use the example").click()
+    other.get_by_role("heading", name="tumours.csv").wait_for()
+    other.get_by_role("button", name="Close this work and remove the file").click()
+    here.page.get_by_role("heading", name="Which table?").wait_for()
+
+
+def test_learning_is_cancelled_by_its_button(visits):
+    here = visits()
+    here.page.get_by_role("button", name="Use the example").click()
+    here.page.get_by_role("button", name="Learn the rules").click()
+    here.page.get_by_role("button", name="Cancel").click()
+    here.page.get_by_text("Learning was cancelled.").wait_for()
+
+
+def test_markup_of_an_upload_runs_nowhere(visits, tmp_path):
+    here = visits()
+    name = "<img src=x onerror=window.hacked=1>"
+    frame = patients().rename(columns={"sex": name}).replace("man", "<script>window.hacked=1</script>")
+    path = tmp_path / "patients.csv"
+    path.write_text(frame.to_csv(index=False), encoding="utf-8")
+    here.page.locator("#file").set_input_files(path)
+    here.page.get_by_text(name).first.wait_for()
+    here.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked=1\">')")
+    assert here.page.evaluate("window.hacked") is None
+    # The policy refuses what this test itself has put into the page, and says so.
+    assert any("Content Security Policy" in one or "Content-Security-Policy" in one for one in here.errors)
+    here.errors.clear()

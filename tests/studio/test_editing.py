@@ -1,0 +1,247 @@
+"""The live page of the rules: every figure follows an edit, and versions can be undone, compared and exported."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from logiclens.formula.rule_set import RuleSet
+from tests.cli_runs import logiclens
+from tests.studio.conftest import patients
+
+
+def shown(answer) -> str:
+    assert answer.status_code == 200, answer.text
+    return answer.json()["main"]
+
+
+def test_an_edit_changes_every_figure_as_a_new_measurement_says(learned):
+    editor = learned.studio.session.editor()
+    before = editor.rules
+    page = shown(learned.act("edit", move="remove", rule=first_rule(before), why="not allowed"))
+    after = learned.studio.session.editor().rules
+    place = int(first_rule(before).split("-")[0])
+    assert len(after.rules[place].cubes) == len(before.rules[place].cubes) - 1
+    held = learned.studio.session.work.held_out()
+    rows = patients().drop(index=held)
+    answers = after.predict(rows)
+    right = int((answers == rows["died"].to_numpy()).sum())
+    assert f'<span class="big">{100 * right / len(rows):.1f}%</span>' in page
+    for truth in ("yes", "no"):
+        for said in ("yes", "no"):
+            count = int(((rows["died"] == truth).to_numpy() & (answers == said)).sum())
+            assert re.search(rf'data-label="said {said}" class="[^"]*">{count}<', page), (truth, said, count)
+    men = rows[rows["sex"] == "man"]
+    decided = int((after.predict(men) == "yes").sum())
+    assert f"{decided} of {len(men)}" in page or f"{100 * decided / len(men):.0f}%" in page
+    assert "not allowed" in page
+
+
+def first_rule(rules: RuleSet) -> str:
+    place = next(place for place, rule in enumerate(rules.rules) if rule.cubes)
+    return f"{place}-1"
+
+
+def movable(rules: RuleSet) -> tuple[str, str, str]:
+    """A rule and a condition with a threshold: their names on the page, and the column."""
+    for place, rule in enumerate(rules.rules):
+        for number, cube in enumerate(rule.cubes, 1):
+            for at, literal in enumerate(cube):
+                if rules.predicate(literal.concept).column == "age":
+                    return f"{place}-{number}", str(at), literal.concept
+    raise AssertionError(rules)
+
+
+def test_each_move_makes_a_version_that_undo_takes_back(learned):
+    editor = learned.studio.session.editor()
+    rule, condition, _ = movable(editor.rules)
+    texts = [str(editor.rules)]
+    moves = [
+        {"move": "threshold", "rule": rule, "condition": condition, "value": "65"},
+        {"move": "add", "rule": rule, "column": "sex", "sign": "is", "value": "woman"},
+        {"move": "drop", "rule": rule, "condition": condition},
+        {"move": "rule", "class": "0", "column": "lactate", "sign": "at_least", "value": "5"},
+        {"move": "rule", "class": "1", "column": "lactate", "sign": "missing", "value": ""},
+    ]
+    for move in moves:
+        shown(learned.act("edit", **move))
+        texts.append(str(editor.rules))
+    assert len(set(texts)) == len(texts)
+    assert "65" in texts[1]
+    for text in reversed(texts[:-1]):
+        shown(learned.act("undo"))
+        assert str(editor.rules) == text
+    for text in texts[1:]:
+        shown(learned.act("redo"))
+        assert str(editor.rules) == text
+    refused = learned.act("redo")
+    assert (refused.status_code, refused.json()["error"]) == (
+        400, "there is nothing to redo: this is the latest version.",
+    )  # fmt: skip
+
+
+def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
+    rule = first_rule(learned.studio.session.editor().rules)
+    assert "pinned" in shown(learned.act("edit", move="pin", rule=rule))
+    refused = learned.act("edit", move="remove", rule=rule)
+    assert refused.status_code == 400
+    assert "is pinned and cannot be removed" in refused.json()["error"]
+    shown(learned.act("edit", move="unpin", rule=rule))
+    shown(learned.act("edit", move="remove", rule=rule))
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"move": "rule", "class": "0", "text": "agee >= 80"}, "'agee'"),
+        ({"move": "rule", "class": "0", "column": "age", "sign": "at_least", "value": "old"}, "'old'"),
+        ({"move": "rule", "class": "0", "column": "", "sign": "is", "value": "1"}, "choose a column"),
+        ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": ""}, "'age' needs a value"),
+        ({"move": "rule", "class": "9", "column": "age", "sign": "is", "value": "1"}, "'class'"),
+        ({"move": "remove", "rule": "0-99"}, "the rule is not there any more"),
+        ({"move": "remove", "rule": ["0-1"]}, "'rule' must be a text"),
+        ({"move": "explode"}, "there is no move 'explode'"),
+        ({"move": "add", "rule": None}, "'rule' must be a text"),
+    ],
+)
+def test_a_bad_edit_is_one_sentence_and_the_old_rules_stay(learned, sent, sentence):
+    editor = learned.studio.session.editor()
+    before, revision = editor.rules, learned.studio.session.revision
+    answer = learned.act("edit", **sent)
+    assert answer.status_code == 400
+    assert sentence in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+    assert (editor.rules, len(editor.versions), learned.studio.session.revision) == (before, 1, revision)
+
+
+def test_a_threshold_that_is_no_number_names_the_column(learned):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    answer = learned.act("edit", move="threshold", rule=rule, condition=condition, value="seventy")
+    assert answer.status_code == 400
+    assert "seventy" in answer.json()["error"]
+
+
+def test_held_out_rows_are_measured_on_request_and_counted(learned):
+    rule = first_rule(learned.studio.session.editor().rules)
+    page = shown(learned.act("edit", move="remove", rule=rule))
+    assert "not measured" in page
+    page = shown(learned.act("look"))
+    held = patients().loc[learned.studio.session.work.held_out()]
+    right = (learned.studio.session.editor().rules.predict(held) == held["died"].to_numpy()).mean()
+    assert f'<span class="big">{100 * right:.1f}%</span> <span class="small">of {len(held)} rows' in page
+    shown(learned.act("look"))
+    assert learned.studio.session.editor().looks == 2
+    assert "looked 2 times at the held-out rows" in str(learned.studio.session.editor().signed().history[-1])
+
+
+def test_comments_stay_with_their_version(learned):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="60"))
+    page = shown(learned.act("comment", version="1", why="a round <b>number</b>"))
+    assert "a round &lt;b&gt;number&lt;/b&gt;" in page
+    history = learned.studio.session.editor().rules.history
+    assert [entry.why for entry in history] == ["a round <b>number</b>", None]
+
+
+def test_versions_are_compared_by_figures_rules_and_answers(learned):
+    editor = learned.studio.session.editor()
+    rule = first_rule(editor.rules)
+    shown(learned.act("edit", move="remove", rule=rule))
+    answer = learned.act("compare", one="0", two="1")
+    assert answer.status_code == 200
+    part = answer.json()["part"]
+    rows = editor.frame
+    differ = int((editor.versions[0].predict(rows) != editor.versions[1].predict(rows)).sum())
+    assert f"They answer differently on {differ} of {len(rows)} training rows." in part
+    assert "Only in version 1:" in part
+    assert "Only in version 2:" not in part
+    assert learned.act("compare", one="0", two="7").json()["error"] == "there is no version 8."
+
+
+def test_a_row_is_tried_with_the_edited_rules(learned):
+    editor, session = learned.studio.session.editor(), learned.studio.session
+    shown(
+        learned.act(
+            "edit", move="rule", **{"class": place_of(editor, "yes")}, column="age", sign="at_least", value="30"
+        )
+    )
+    values = {f"value-{at}": ("50" if field.column == "age" else "0" if field.choices else "1")
+              for at, field in enumerate(session.fields())}  # fmt: skip
+    part = learned.act("try", **values).json()["part"]
+    assert "died is yes" in part
+    place = next(at for at, field in enumerate(session.fields()) if field.column == "age")
+    wrong = learned.act("try", **values | {f"value-{place}": "old"})
+    assert wrong.json()["error"] == "'age' must be a number, got 'old'."
+
+
+def place_of(editor, name: str) -> str:
+    return str(editor.rules.names.index(name))
+
+
+def test_an_edited_model_is_exported_and_verified(learned, tmp_path):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65", why="guideline"))
+    answer = learned.get("export/model")
+    assert answer.headers["content-disposition"] == 'attachment; filename="model.zip"'
+    zipfile.ZipFile(io.BytesIO(answer.content)).extractall(tmp_path)
+    run = logiclens("verify", str(tmp_path / "model"))
+    assert run.returncode == 0, run.stderr
+    rules = RuleSet.load(tmp_path / "model")
+    assert rules.predict(patients()).tolist() == learned.studio.session.editor().rules.predict(patients()).tolist()
+    assert "guideline" in str(rules.history[0])
+
+
+@pytest.mark.parametrize("name", ["sql", "python", "pmml"])
+def test_formats_are_exported_by_their_name_alone(learned, name):
+    answer = learned.get(f"export/{name}")
+    assert answer.status_code == 200
+    assert len(answer.content) > 50
+    refused = learned.get(f"export/{name}x")
+    assert (refused.status_code, "there is no export format" in refused.text) == (400, True)
+
+
+def test_the_report_of_an_edited_version_is_measured_on_held_out_rows(learned):
+    assert "not used to make them" in learned.get("report").text
+    assert learned.studio.session.editor().looks == 0
+    shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))
+    page = learned.get("report").text
+    assert f"{len(learned.studio.session.work.held_out())} rows held out before training" in page
+    assert "edited by hand" in page
+    assert learned.studio.session.editor().looks == 1
+
+
+def test_edits_are_restored_after_the_server_was_killed(learned, tabs):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    shown(learned.act("look"))
+    before = learned.studio.session.editor()
+    text, key = str(before.rules), learned.studio.session.work.key
+    root = learned.studio.session.root
+    learned.studio.session.end()
+    again = tabs(root)
+    shown(again.act("open", work=key))
+    after = again.studio.session.editor()
+    assert (str(after.rules), after.at, after.looks) == (text, 1, 1)
+    shown(again.act("undo"))
+    assert str(after.rules) == str(before.versions[0])
+
+
+def test_a_model_alone_is_shown_and_gets_its_table(learned, tabs, tmp_path):
+    model = tmp_path / "saved"
+    Path(learned.studio.session.work.model).rename(model)
+    one = tabs(tmp_path / "other")
+    one.studio.session.open_model(model)
+    page = one.get("main").json()["main"]
+    assert "choose the table of this model" in page
+    refused = one.act("edit", move="remove", rule="0-1")
+    assert "choose the table of this model first" in refused.json()["error"]
+    lacking = one.upload(patients().drop(columns="age").to_csv(index=False).encode(), into="model")
+    assert "has no column 'age'" in lacking.json()["error"]
+    page = shown(one.upload(patients().to_csv(index=False).encode(), into="model"))
+    assert "Change rule 1" in page
+    shown(one.act("edit", move="remove", rule=first_rule(one.studio.session.editor().rules)))
