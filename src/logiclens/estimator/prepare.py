@@ -327,7 +327,7 @@ class Cutter:
         if self.held_out is not None:
             codes = class_codes(self.held_out[1], schema.multilabel, self.known.classes)
             held = schema.table(self.held_out[0], codes)
-        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates))
+        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates), schema.cutting)
 
     def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
         """Return the rows in groups, cut on all rows, and for each group cut again without it."""

@@ -116,6 +116,11 @@ class RuleBounds:
             for cube in known.forbidden
             if len(cube) > 1
         )
+        # What required conditions imply is in every cube, and the rest of a forbidden conjunction must not be.
+        forbidden = tuple(
+            tuple(part for part, no in zip(parts, cube, strict=True) if not _implied(known.required, no))
+            for parts, cube in zip(forbidden, (cube for cube in known.forbidden if len(cube) > 1), strict=True)
+        )
         place = {literal: code for code, literal in enumerate(literals)}
         base = [place.get(one) for one in known.required]
         fixed = [[place.get(one) for one in rule] for rule in known.rules]
@@ -141,6 +146,10 @@ class RuleBounds:
         """Return what a literal says: of a column with two values, "is not woman" says "is man" too."""
         told: tuple[Meant, ...] = ((self._meaning(name), holds),)
         return told if name not in self.opposites else (*told, (self.opposites[name], not holds))
+
+
+def _implied(given: Sequence[Meant], wanted: Meant) -> bool:
+    return any(implies_condition(own, wanted) for own in given)
 
 
 def _codes(found: Sequence[int | None]) -> Codes:
@@ -182,7 +191,10 @@ def _constant(all_yes: float, all_no: float, costs: Costs) -> float:
 def savings_by_row(
     fires: NDArray[np.bool_], all_yes: NDArray[np.float64], all_no: NDArray[np.float64], costs: Sequence[Costs]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the change of each class's savings with the weight of each row, as a yes and as a no, `[classes, rows]`."""
+    """Return the change of each class's savings with the weight of each row, as a yes and as a no.
+
+    Both are `[classes, rows]`; `all_yes` and `all_no` are the weights of each class and of all others.
+    """
     scale = np.array([[_constant(float(y), float(n), c)] for y, n, c in zip(all_yes, all_no, costs, strict=True)])
-    miss, alarm = (np.array([[value] for value in kind]) for kind in zip(*((c.miss, c.false_alarm) for c in costs)))
+    miss, alarm = np.array([[c.miss] for c in costs]), np.array([[c.false_alarm] for c in costs])
     return np.where(fires, 0.0, -miss / scale), np.where(fires, -alarm / scale, 0.0)

@@ -1,8 +1,8 @@
-"""`Knowledge`: what people know about columns, conditions and classes before anything is learned, and its proof afterwards.
+"""`Knowledge`: what people know about columns, conditions and classes before learning, and its proof afterwards.
 
-`EntropyClassifier(knowledge=...)` learns within it, `read_knowledge` reads it from a TOML file, and `prove` shows on all
-possible rows that rules keep to it. A condition is written as rules print it: `age >= 70`, `age < 70`, `unit is MICU`,
-`unit is not MICU`, `bmi is missing`, `sepsis`, `not sepsis`; conditions of a rule are joined by `&`.
+`EntropyClassifier(knowledge=...)` learns within it, `read_knowledge` reads it from a TOML file, and `prove` shows on
+all possible rows that rules keep to it. A condition is written as rules print it: `age >= 70`, `age < 70`,
+`unit is MICU`, `unit is not MICU`, `bmi is missing`, `sepsis`, `not sepsis`; conditions of a rule are joined by `&`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from logiclens.codec import from_plain, to_plain
 from logiclens.errors import LogicLensError, named, nearest, no_column, quoted
 from logiclens.formula.check import Implies, Monotone, NeverUses, check
-from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE, Scalar
+from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
@@ -173,7 +173,7 @@ class Knowledge:
     ('discharge_code',)
     >>> Knowledge(forbidden_columns=["zip"], preferred_columns=["zip"])
     Traceback (most recent call last):
-    logiclens.errors.LogicLensError: 'zip' is in forbidden_columns and in preferred_columns: leave it out of one of them.
+    logiclens.errors.LogicLensError: 'zip' is in forbidden_columns and in preferred_columns: leave it out of one.
     """
 
     forbidden_columns: tuple[str, ...] = ()
@@ -194,12 +194,12 @@ class Knowledge:
                 "classes={'died': ClassKnowledge(increasing=['age'])}."
             )
         object.__setattr__(self, "classes", {str(name): known for name, known in self.classes.items()})
-        removed = {name: "forbidden_columns" for name in self.forbidden_columns}
-        removed |= {name: "late_columns" for name in self.late_columns}
+        removed = dict.fromkeys(self.forbidden_columns, "forbidden_columns")
+        removed |= dict.fromkeys(self.late_columns, "late_columns")
         for place, name in self._columns():
             where = removed.get(name)
             if where and place not in ("forbidden_columns", "late_columns", "protected_columns"):
-                raise LogicLensError(f"{quoted(name)} is in {where} and in {place}: leave it out of one of them.")
+                raise LogicLensError(f"{quoted(name)} is in {where} and in {place}: leave it out of one.")
         for name, known in self.classes.items():
             _check_class(f"classes.{name}", known)
 
@@ -304,7 +304,7 @@ class Knowledge:
     def _bounds(self, place: int, table: TableColumns) -> ClassBounds:
         own = self.classes.get(table.classes[place], ClassKnowledge())
         known = [(name == table.classes[place], entry) for name, entry in self.classes.items()]
-        # A class is not lost when a column rises if its own rules only gain rows and those of all others only lose them.
+        # A class is not lost when a column rises if its own rules only gain rows and those of others only lose them.
         rising = {c for mine, entry in known for c in (entry.increasing if mine else entry.decreasing)}
         falling = {c for mine, entry in known for c in (entry.decreasing if mine else entry.increasing)}
         if table.multilabel:
@@ -362,7 +362,7 @@ def _check_class(place: str, known: ClassKnowledge) -> None:
     both = sorted(set(known.increasing) & set(known.decreasing))
     if both:
         raise LogicLensError(
-            f"{quoted(both[0])} is in {place}.increasing and in {place}.decreasing: leave out one, or forbid the column."
+            f"{quoted(both[0])} is in {place}.increasing and in {place}.decreasing: leave it out of one, or forbid it."
         )
     for part in ("required_conditions", "required_rules"):
         for text in getattr(known, part):
@@ -471,7 +471,9 @@ class TableColumns:
             return Predicate(column, "==", True) if kind is TRUTH_VALUE else Predicate(column, ">=", 0.5)
         if condition.operator == "true":
             if kind is not TRUTH_VALUE:
-                raise _misfit(condition, f"which holds {kind.plural}: write a comparison such as {_example(self, column)}")
+                raise _misfit(
+                    condition, f"which holds {kind.plural}: write a comparison such as {_example(self, column)}"
+                )
             return Predicate(column, "==", True)
         if kind is TRUTH_VALUE:
             raise _misfit(condition, f"which holds truth values: write {column} or not {column}")
@@ -564,21 +566,18 @@ class ClassBounds:
             if not rule:
                 continue
             told = quoted(words_of(rule))
-            what = f"the conditions required of {quoted(name)}, {told}," if rule is self.required else f"the rule {told}"
+            what = f"{told}, required of every rule of {quoted(name)}," if rule is self.required else f"the rule {told}"
             for cube in self.forbidden:
                 if all(any(implies_condition(own, no) for own in rule) for no in cube):
                     raise LogicLensError(
-                        f"{what} required of {quoted(name)} imply {quoted(words_of(cube))}, which is forbidden: leave "
-                        "out one of them."
-                        if rule is not self.required
-                        else f"{what} imply {quoted(words_of(cube))}, which is forbidden: leave out one of them."
+                        f"{what} implies {quoted(words_of(cube))}, which is forbidden: leave out one of them."
                     )
             for own in rule:
                 if self.bars_sign(own):
                     rises = own[0].column in self.falling
                     raise LogicLensError(
-                        f"{what} contradicts the direction of {quoted(own[0].column)}: rules of {quoted(name)} may only "
-                        f"ask for {'low' if rises else 'high'} values of it."
+                        f"{what} contradicts the direction of {quoted(own[0].column)}: rules of {quoted(name)} may "
+                        f"only ask for {'low' if rises else 'high'} values of it."
                     )
                 for other in rule:
                     if implies_condition(own, (other[0], not other[1])):
@@ -782,12 +781,10 @@ def _never_lost(rules: DecisionRules, place: int, wanted: Monotone, told: str) -
     found = check(rules, wanted, of=rules.rules[place].label)
     if not found.holds:
         return Proof(told, False, found.classes[0].reason)
-    if rules.multilabel or len(rules.rules) == 2 and any(rule.is_complement for rule in rules.rules):
+    if rules.multilabel or (len(rules.rules) == 2 and any(rule.is_complement for rule in rules.rules)):
         return Proof(told, True, found.reason)
     falls = replace(wanted, increasing=not wanted.increasing)
     for at, rule in enumerate(rules.rules):
         if at != place and not (other := check(rules, falls, of=rule.label)).holds:
             return Proof(told, False, f"the rules of {rule.name} gain rows: {other.classes[0].reason}")
     return Proof(told, True, "its own rules only gain rows by such a step, and those of other classes only lose them")
-
-
