@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -217,6 +217,30 @@ class Knowledge:
     def changes_learning(self) -> bool:
         """Whether a model learned within it may differ; protected columns are only reported."""
         return bool(self.removed or self.preferred_columns) or self.binds_rules
+
+    def about(self, columns: Collection[str]) -> Knowledge:
+        """Return the knowledge without conditions and directions on other columns than these."""
+
+        def kept(texts: Sequence[str]) -> tuple[str, ...]:
+            return tuple(text for text in texts if all(one.column in columns for one in conditions_of(text)))
+
+        classes = {
+            name: replace(
+                known,
+                forbidden=kept(known.forbidden),
+                required_conditions=kept(known.required_conditions),
+                required_rules=kept(known.required_rules),
+                increasing=tuple(name for name in known.increasing if name in columns),
+                decreasing=tuple(name for name in known.decreasing if name in columns),
+            )
+            for name, known in self.classes.items()
+        }
+        return replace(self, forbidden=kept(self.forbidden), classes=classes)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Each place that names a column, with the column."""
+        return tuple(self._columns())
 
     def _columns(self) -> Iterator[tuple[str, str]]:
         """Yield each place that names a column, with the column."""
