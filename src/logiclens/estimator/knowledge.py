@@ -1,4 +1,4 @@
-"""Knowledge in `fit`: the table that is left to learn from, the concepts that it must have, and what binds the search."""
+"""Knowledge in `fit`: the table that is left to learn from, the concepts that it must have, what binds the search."""
 
 from __future__ import annotations
 
