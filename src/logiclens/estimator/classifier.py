@@ -566,7 +566,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The labels of a table in an engine are not here, and are not cut.
         if not table.is_multilabel and not (isinstance(y, pd.Series) and y.empty):
             many = many_numbers_note(self.target_name_, self.classes_, table.class_weights())
-        told = (many, ready.note, self._support_note(), self._fidelity_note(), note_of(self))
+        told = (many, ready.note, self._support_note(), self._fidelity_note())
         self._fit_notes = tuple(note for note in told if note is not None)
         self._time_note = ready.time_note
         return self
@@ -1083,6 +1083,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
         notes += getattr(self, "_fit_notes", ())
         notes += [note] if (note := getattr(self, "_time_note", None)) is not None else []
+        notes += [note] if (note := note_of(self)) is not None else []
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         said = names if self.schema_.multilabel else [self._table_facts.class_words(name) for name in names]
         notes += [f"{said[choice.klass]}: {choice.note}" for choice in choices if choice.note]
