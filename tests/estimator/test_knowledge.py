@@ -192,7 +192,7 @@ def test_protected_groups_are_measured_as_pandas_does():
             assert counted.decision.precision.hits == (chosen & (truth == counted.name)).sum()
             assert counted.decision.recall.total == (here & (truth == counted.name)).sum()
     assert column.used_by == ()
-    assert [line.name for line in result.knowledge_cost][0] == "model accuracy"
+    assert result.knowledge_cost[0].name == "model accuracy"
 
 
 @pytest.mark.parametrize(

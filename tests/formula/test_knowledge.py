@@ -99,7 +99,8 @@ def test_knowledge_survives_its_dictionary():
 
 values = st.sampled_from([Predicate("age", ">=", t) for t in (2, 4, 6)] + [Predicate("age", "missing")]
                          + [Predicate("unit", "==", c) for c in "AB"] + [Predicate("unit", "missing")]
-                         + [Predicate("flag", "==", 1), Predicate("flag", "==", 0), Predicate("flag", ">=", 1)])  # fmt: skip
+                         + [Predicate("flag", "==", 1), Predicate("flag", "==", 0), Predicate("flag", ">=", 1)]
+                         )  # fmt: skip
 
 
 @examples(300)
