@@ -15,11 +15,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Booleaniser": "logiclens.concepts.booleaniser",
+    "ClassKnowledge": "logiclens.formula.knowledge",
     "ConceptTable": "logiclens.concepts.concept_table",
     "CountedRows": "logiclens.formula.counted_rows",
     "Cube": "logiclens.formula.dnf",
     "DNF": "logiclens.formula.dnf",
     "EntropyClassifier": "logiclens.estimator.classifier",
+    "Knowledge": "logiclens.formula.knowledge",
     "Literal": "logiclens.formula.dnf",
     "LogicLensError": "logiclens.errors",
     "Predicate": "logiclens.formula.predicate",
@@ -31,6 +33,7 @@ _HOME = {
     "explain_local": "logiclens.explain.local",
     "minimise": "logiclens.formula.minimisation",
     "parse": "logiclens.formula.text",
+    "read_knowledge": "logiclens.formula.knowledge",
 }
 _PACKAGES = (
     "bench",
@@ -67,6 +70,9 @@ if TYPE_CHECKING:
     from logiclens.formula.dnf import DNF as DNF
     from logiclens.formula.dnf import Cube as Cube
     from logiclens.formula.dnf import Literal as Literal
+    from logiclens.formula.knowledge import ClassKnowledge as ClassKnowledge
+    from logiclens.formula.knowledge import Knowledge as Knowledge
+    from logiclens.formula.knowledge import read_knowledge as read_knowledge
     from logiclens.formula.minimisation import minimise as minimise
     from logiclens.formula.predicate import Predicate as Predicate
     from logiclens.formula.rule_set import RuleSet as RuleSet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
@@ -55,6 +56,7 @@ from logiclens.words import enumeration
 
 if TYPE_CHECKING:
     from logiclens.cli.questions import RowSource
+    from logiclens.formula.knowledge import Knowledge
 
 
 def explain(
@@ -218,6 +220,30 @@ def explain(
             rich_help_panel=RULES,
         ),
     ] = None,
+    knowledge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file of what is known: forbidden, required, directions, costs. Example: --knowledge known.toml",
+            rich_help_panel=RULES,
+        ),
+    ] = None,
+    knowledge_cost: Annotated[
+        bool,
+        typer.Option(
+            "--knowledge-cost",
+            help="Also learn without --knowledge, and print both results on the same held-out rows.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = False,
+    protected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Measure every rule by the groups of these columns. Example: --protected sex,race",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
     set_aside: Annotated[
         float,
         typer.Option(
@@ -292,8 +318,11 @@ def explain(
     """
     from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend)
+    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend, knowledge_cost)
     wanted.check(data=data)
+    known = _knowledge(knowledge, protected)
+    if knowledge_cost and knowledge is None:
+        raise LogicLensError("--knowledge-cost compares with a fit without knowledge: say --knowledge FILE too.")
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
     if split_by_time is not None and folds:
@@ -308,6 +337,8 @@ def explain(
         "--encoding": encoding,
         "--sheet": sheet,
         "--teacher-column": teacher_column,
+        "--knowledge": knowledge,
+        "--protected": protected,
         "--above": above is not None,
         "--quantiles": quantiles,
     }
@@ -375,6 +406,7 @@ def explain(
         min_support=min_support,
         score_against=None if score_against is None else score_against.value,
         class_weight="balanced" if balanced else None,
+        knowledge=known,
         method="paper" if method is Method.paper else "search",
         set_aside=set_aside,
         above=above,
@@ -387,6 +419,19 @@ def explain(
             explain_lake(lake, model, wanted, quiet=quiet)
         else:
             explain_table(problem, model, wanted, quiet=quiet)
+
+
+def _knowledge(file: Path | None, protected: str | None) -> Knowledge | None:
+    """Return the knowledge of a file with the columns of --protected; None if neither is given."""
+    from logiclens.formula.knowledge import Knowledge, read_knowledge
+
+    if file is None and protected is None:
+        return None
+    known = Knowledge() if file is None else read_knowledge(file)
+    named = [name.strip() for name in (protected or "").split(",") if name.strip()]
+    if protected is not None and not named:
+        raise LogicLensError("--protected needs the names of columns, for example --protected sex,race.")
+    return replace(known, protected_columns=tuple(dict.fromkeys((*known.protected_columns, *named))))
 
 
 app = typer.Typer(

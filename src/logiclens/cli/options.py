@@ -284,6 +284,7 @@ class ExplainOutputs:
     json: str | None = None
     jobs: int | None = None
     backend: str = "local"
+    knowledge_cost: bool = False
 
     def check(self, *, data: str | None) -> None:
         """Refuse options that do not fit together and files that cannot be written, before any work."""

@@ -90,6 +90,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
         _print_class(printer, told, counted[told.name], result)
     for group in result.statistics.subgroups:
         print_subgroup(printer, group, str(result.statistics.by), result.rules)
+    print_knowledge(printer, result)
     if result.stability is not None:
         _print_stability(printer, result.stability, result.rules)
     _print_confusions(printer, result)
@@ -110,6 +111,31 @@ def rules_first(classes: Sequence[Named], rules: RuleSet) -> list[Named]:
     """Return the classes in their order, but the one that is "otherwise" last: it is told by the rules of the other."""
     otherwise = {rule.name for rule in rules.rules if rule.is_complement}
     return sorted(classes, key=lambda told: told.name in otherwise)
+
+
+def print_knowledge(printer: Printer, result: Result) -> None:
+    """Print the constraints of the knowledge, what they cost, and how the rules do by protected columns."""
+    if result.knowledge:
+        printer.say("\nwhat the rules keep to, proved on all possible rows")
+        for one in result.knowledge:
+            printer.say(f"  {'✓' if one.holds else '✗'} {one.constraint}: {one.reason}")
+    if result.knowledge_cost:
+        printer.say("\nwith the knowledge, and learned from the same rows without it, on the same held-out rows")
+        for line in result.knowledge_cost:
+            with_, without = (figure(value, line.unit, width=6) for value in (line.value, line.without))
+            printer.say(f"  {line.name:<38}{with_}  {without}")
+    for column in result.protected:
+        marked = "; ".join(column.used_by)
+        printer.say(f"\nprotected column {column.column}: {f'used by {marked}' if marked else 'no rule uses it'}")
+        for group in column.groups:
+            printer.say(f"  where {column.column} is {group.name}")
+            for counted in group.classes:
+                printer.say(f"    {result.rules.class_words(counted.name)}: {decision_line(counted.decision)}")
+                for cube in counted.cubes:
+                    mark = " [uses it]" if cube.text in column.used_by else ""
+                    right, finds = share_words(cube.confidence), share_words(cube.coverage)
+                    selects = share_words(cube.support)
+                    printer.say(f"      {cube.text}{mark}: selects {selects}; precision {right}; recall {finds}")
 
 
 def _print_confusions(printer: Printer, result: Result) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
@@ -170,6 +171,26 @@ CLOSE = 5
 _NAMED = re.compile(r"(?i:(?:^|[\W_])(?:id|nr|no|num|number|key|uid|uuid))$|[a-z](?:ID|Id|Nr|No)$")
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What knowledge asks of the concepts, beside those that are found.
+
+    Attributes:
+        predicates: conditions that must be concepts.
+        ordered: columns with a direction, of which every concept must be a threshold.
+    """
+
+    predicates: tuple[Predicate, ...] = ()
+    ordered: frozenset[str] = frozenset()
+
+    def of(self, column: str, *operators: str) -> list[Scalar]:
+        """Return the values that a column is compared with by these operators."""
+        return [one.value for one in self.predicates if one.column == column and one.operator in operators]
+
+
+NOTHING_WANTED = Wanted()
+
+
 @dataclass
 class Finding:
     """The concepts found so far, added column by column.
@@ -178,11 +199,13 @@ class Finding:
         n_cuts: cuts per column, or their maximum. None: `N_CUTS`, or up to `MOST_CUTS` with a reference.
         max_categories: the most concepts per column of categories.
         reference: the cuts and groups that an ensemble of trees found in supervised columns.
+        wanted: further concepts that rules must have.
     """
 
     n_cuts: int | None
     max_categories: int
     reference: Reference = NO_REFERENCE
+    wanted: Wanted = NOTHING_WANTED
     kinds: dict[str, Kind] = field(default_factory=dict)
     predicates: dict[str, Predicate] = field(default_factory=dict)
     exclusive: list[list[str]] = field(default_factory=list)
@@ -222,7 +245,11 @@ class Finding:
         if column.n_rows == 0:
             return CONSTANT
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
-        if given == []:
+        asked = self.wanted.of(column.name, ">=", "==")
+        if asked and column.origin is None and given is None and how != "soft":
+            if is_identifier(column) or self._are_too_rare(column) is not None:
+                given = []
+        elif given == []:
             return "no cuts are given for it"
         if column.origin is not None:
             # Its date has the concept of a missing value.
@@ -234,9 +261,10 @@ class Finding:
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
         elif column.kind == TRUTH_VALUE.name:
-            exclusive = self._truth_value(column)
+            exclusive = self._truth_value(column, bool(asked))
         else:
             exclusive = self._cuts(column, how if given is None else given)
+        has_missing = has_missing or bool(self.wanted.of(column.name, "missing"))
         if not exclusive and not has_missing:
             return CONSTANT
         if has_missing:
@@ -245,9 +273,9 @@ class Finding:
             self.exclusive.append(exclusive)
         return None
 
-    def _truth_value(self, column: Tally) -> list[str]:
-        """Add that a column of truth values is true; return the name, nothing of a constant."""
-        if column.n_values < 2 and not column.has_missing:
+    def _truth_value(self, column: Tally, is_wanted: bool) -> list[str]:
+        """Add that a column of truth values is true; return the name, nothing of a constant that nobody asked for."""
+        if column.n_values < 2 and not column.has_missing and not is_wanted:
             return []
         name = self._name(Predicate(column.name, "==", True), column.name)
         if not column.has_missing:
@@ -275,15 +303,28 @@ class Finding:
     def _cuts(self, column: Tally, how: How | Sequence[Scalar]) -> list[str]:
         """Add the cuts of an ordered column; return the name of the lowest, which all others imply."""
         histogram, kind = column.histogram, KINDS[column.kind]
+        wanted = [] if column.origin is not None else self.wanted.of(column.name, ">=")
+        if values := self.wanted.of(column.name, "=="):
+            # A truth value written as 0 and 1 whose values a required rule names: neither is the negation of the other.
+            both = [self._name(Predicate(column.name, "==", value)) for value in (0, 1)]
+            for name, other in zip(both, (1, 0), strict=True):
+                self.opposites[name] = Predicate(column.name, "==", other)
+            return both if values else []
         if not isinstance(how, str):
+            how = list(dict.fromkeys([*how, *wanted]))
             asked = sorted((_at(column, cut) for cut in how), key=lambda predicate: kind.number(predicate.value))
             asked = [replace(predicate, origin=column.origin) for predicate in asked]
             names = [self._name(predicate) for predicate in asked]
         elif histogram is None or len(histogram) < 2:
-            return []
+            names = [self._name(_at(column, cut)) for cut in sorted(wanted, key=kind.number)]
         elif how == "soft":
             names = [self._rescaled(column, histogram)]
-        elif kind is NUMBER and histogram.low.tolist() == [0.0, 1.0] and column.origin is None:
+        elif (
+            kind is NUMBER
+            and histogram.low.tolist() == [0.0, 1.0]
+            and column.origin is None
+            and not (wanted or column.name in self.wanted.ordered)
+        ):
             # A truth value written as 0 and 1.
             name = self._name(Predicate(column.name, "==", 1))
             if not column.has_missing:
@@ -291,6 +332,8 @@ class Finding:
             return [name]
         else:
             cuts = [kind.threshold(low, high) for low, high in self._gaps(column, histogram, how)]
+            found = set(map(kind.number, cuts))
+            cuts += [cut for cut in wanted if kind.number(cut) not in found]
             # Gaps may overlap: thresholds are sorted, and gaps that give the same threshold are one cut.
             names = [
                 self._name(Predicate(column.name, ">=", cut, column.origin))
@@ -377,7 +420,8 @@ class Finding:
             counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
             size = counts[:, 0].sum(axis=1)
             present = np.flatnonzero(size)
-            if len(present) < 2 and not has_missing:
+            asked = self.wanted.of(column.name, "==")
+            if len(present) < 2 and not has_missing and not asked:
                 return []
             if len(present) > self.max_categories:
                 n_categories = max(len(present), column.n_values)
@@ -387,6 +431,10 @@ class Finding:
                 order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
                 present = np.sort(order[: self.max_categories])
                 self._tell_ignored(column, n_categories, size[present].sum() / size.sum(), n_groups)
+            elif len(present) == 2 and not has_missing and asked:
+                # A required rule names one of two categories: both are concepts, so that neither is turned around.
+                first, last = (Predicate(column.name, "==", column.categories[i]) for i in present)
+                self.opposites |= {str(first): last, str(last): first}
             elif len(present) == 2 and not has_missing:
                 # With two categories one is the negation of the other.
                 first, last = (Predicate(column.name, "==", column.categories[i]) for i in present)
@@ -394,6 +442,7 @@ class Finding:
                 self.opposites[name] = first
                 return [name]
             chosen = [column.categories[i] for i in present]
+        chosen = list(dict.fromkeys([*chosen, *self.wanted.of(column.name, "==")]))
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
 
     def _tell_ignored(self, column: Tally, n_categories: int, covered: float, n_groups: int) -> None:
@@ -478,6 +527,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     3       True          True            False
     """
 
+    _wanted: Wanted = NOTHING_WANTED
+
     def __init__(
         self,
         cuts: How | Mapping[str, How | Sequence[Scalar]] = "supervised",
@@ -491,6 +542,18 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_cuts = n_cuts
         self.max_categories = max_categories
         self.date_parts = date_parts
+
+    def wanting(self, wanted: Wanted) -> Booleaniser:
+        """Return an unfitted copy that also makes the concepts that knowledge asks for; copies of it do too."""
+        made: Booleaniser = clone(self)
+        made._wanted = wanted
+        return made
+
+    def __sklearn_clone__(self) -> Booleaniser:
+        """Return an unfitted copy; what knowledge asks for is no setting, and stays."""
+        made = type(self)(**{name: copy.deepcopy(value) for name, value in self.get_params(deep=False).items()})
+        made._wanted = self._wanted
+        return made
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
         """Find the concepts of a table, or of the file that `X` names.
@@ -603,7 +666,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
         self.reference_ = reference
-        found = Finding(self.n_cuts, self.max_categories, reference)
+        found = Finding(self.n_cuts, self.max_categories, reference, self._wanted)
         found.keep_within(columns)
         for column in columns:
             found.look_at(column, _how(self.cuts, column))

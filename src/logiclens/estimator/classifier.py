@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,18 @@ from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, collected_warnings, quoted, warn, within_memory
 from logiclens.estimator.adoption import adopted
-from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, teacher_name
+from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, known_labels, teacher_name
+from logiclens.estimator.knowledge import (
+    bound_knowledge,
+    broken,
+    knowing,
+    learnable,
+    note_of,
+    proofs_of,
+    protected_values,
+    rule_bounds,
+    without_columns,
+)
 from logiclens.estimator.on_engine import (
     COUNTING,
     RESAMPLES,
@@ -56,6 +67,7 @@ from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
 from logiclens.formula.flip import Flip
+from logiclens.formula.knowledge import BoundKnowledge, Knowledge, Proof
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import Resolve, RuleSet
 from logiclens.formula.target_cuts import TargetCuts, many_numbers_note
@@ -197,6 +209,8 @@ class BegunFit:
     y: Any
     ready: Prepared
     training: Begun
+    bound: BoundKnowledge | None = None
+    protected: dict[str, NDArray[np.object_]] = field(default_factory=dict)
 
 
 class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -235,6 +249,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             chosen on a sample, and a note says so; all rows are then counted by these. Default: 1,000,000.
         class_weight: one factor per class (a list, or a dictionary from class to factor), or `"balanced"`. Default:
             None.
+        knowledge: what is known before learning: columns, conditions and rules that are forbidden or required,
+            directions, costs and protected columns; see `logiclens.Knowledge`. It binds the rules, and with `exact` the
+            model. Default: None.
         method: how formulas are found: `"search"`, or `"paper"`, the paper's extraction from one network. Default:
             `"search"`.
         score_against: what the search matches: the committee's out-of-bag answers (`"network"`) or the labels
@@ -303,6 +320,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _time_note: str | None
     _loaded: Mapping[str, Any]
     _origin: Mapping[str, Any]
+    _bound: BoundKnowledge | None
+    _protected: dict[str, NDArray[np.object_]]
 
     def __init__(
         self,
@@ -324,6 +343,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cuts_on: CutsOn = "train",
         max_distinct: int = 1_000_000,
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
+        knowledge: Knowledge | None = None,
         method: Literal["search", "paper"] = "search",
         score_against: ScoreAgainst | None = None,
         max_cubes: int | None = None,
@@ -354,6 +374,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cuts_on = cuts_on
         self.max_distinct = max_distinct
         self.class_weight = class_weight
+        self.knowledge = knowledge
         self.method = method
         self.score_against = score_against
         self.max_cubes = max_cubes
@@ -424,6 +445,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_lake(X):
             return self._begin_counting(in_engine(X), y, sample_weight, held_out)
         X, y = parted(X, y)
+        given, X = X, learnable(self, X)
         time = self.split_by_time
         if time is not None and getattr(y, "name", None) == time and time not in map(str, column_names(X) or ()):
             raise LogicLensError(
@@ -431,7 +453,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "numbers."
             )
         seed = seed_of(self.random_state)
-        cuts = booleaniser_of(self)
+        cuts, bound = booleaniser_of(self), None
+        if self.knowledge is not None:
+            bound = self._bound_to(given, y, sample_weight)
+            cuts = knowing(cuts, bound)
         if cuts is not None and isinstance(X, ConceptTable):
             raise LogicLensError("a ConceptTable holds concepts, which are not cut again: set booleanise=None.")
         if cuts is not None:
@@ -455,8 +480,23 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
-        training = Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped, ready.taught)
-        return BegunFit(X, y, ready, training)
+        bounds = None if bound is None else rule_bounds(bound, ready)
+        training = Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped, ready.taught, bounds)
+        protected = {} if self.knowledge is None else protected_values(self.knowledge, given)
+        return BegunFit(X, y, ready, training, bound, protected)
+
+    def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None) -> BoundKnowledge:
+        """Return the knowledge on the columns of a table and the classes of its target."""
+        assert self.knowledge is not None  # noqa: S101
+        labels, n_rows = label_array(y), len(y)
+        if self.above is not None or self.quantiles is not None:
+            weight = checked_weight(sample_weight, n_rows)
+            target = TargetSettings(self.above, self.quantiles)
+            multilabel, names = False, target.names(labels, weight)
+        else:
+            known = known_labels(y, checked_weight(sample_weight, n_rows))
+            multilabel, names = known.codes.ndim == 2, known.names
+        return bound_knowledge(self.knowledge, rows, names, multilabel=multilabel, bare=self.booleanise is None)
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
@@ -466,6 +506,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError("rows that an engine counts have no order in time: leave out split_by_time.")
         if self.teacher is not None:
             raise LogicLensError("a teacher answers rows in memory, not those of an engine: read the table first.")
+        if self.knowledge is not None:
+            raise LogicLensError("knowledge is about rows in memory, not those of an engine: read the table first.")
         if self.above is not None or self.quantiles is not None:
             raise LogicLensError(
                 "above and quantiles cut a target in memory, not in an engine: add a column with the classes there."
@@ -512,12 +554,18 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "_origin",
         ):  # fmt: skip
             self.__dict__.pop(name, None)
+        self._bound, self._protected = begun.bound, begun.protected
         if trained.learned is not None:
             self.learned_ = trained.learned
             explanation = self._learned_explanation(table)
             if ready.taught is not None:
                 explanation = replace(explanation, answers=ready.taught[1])
+            if self._bound is not None:
+                explanation = replace(explanation, costs=self._bound.costs)
             self._rules, self._readings = explanation.rules, (explanation.reading,)
+            proofs = self.knowledge_proofs()
+            if not all(proof.holds for proof in proofs):
+                raise broken(proofs)
             if self.exact:
                 self._compile(explanation)
         if ready.taught is not None:
@@ -530,6 +578,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fit_notes = tuple(note for note in told if note is not None)
         self._time_note = ready.time_note
         return self
+
+    def knowledge_proofs(self) -> tuple[Proof, ...]:
+        """Prove on all possible rows that the rules keep to `knowledge`: one entry per constraint, none without it.
+
+        >>> from logiclens import ClassKnowledge, Knowledge
+        >>> known = Knowledge(classes={"ill": ClassKnowledge(increasing=["age"])})
+        >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
+        >>> model = EntropyClassifier(knowledge=known, exact=True).fit(table, ["well", "well", "ill", "ill"] * 10)
+        >>> print(*model.knowledge_proofs())
+        a higher 'age' never takes ill from a row: yes, no step of 'age' makes a formula fail that held
+        """
+        self._check_fitted()
+        return proofs_of(self)
 
     def _support_note(self) -> str | None:
         """Return a sentence if `min_support` is more than the search asks for, a quarter of the class."""
@@ -767,6 +828,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             elif self.target_name_ in names and self.target_name_ not in self.schema_.columns:
                 # A table that was fitted with its target by name is predicted as it is.
                 rows, _ = parted(rows, self.target_name_)
+            if self.knowledge is not None:
+                # New rows need not have these columns, and may.
+                rows = without_columns(rows, [n for n in self.knowledge.removed if n not in self.schema_.columns])
             with sentences_of_sklearn():
                 validate_data(self, as_named(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
@@ -1072,6 +1136,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
         notes += getattr(self, "_fit_notes", ())
         notes += [note] if (note := getattr(self, "_time_note", None)) is not None else []
+        notes += [note] if (note := note_of(self)) is not None else []
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         said = names if self.schema_.multilabel else [self._table_facts.class_words(name) for name in names]
         notes += [f"{said[choice.klass]}: {choice.note}" for choice in choices if choice.note]

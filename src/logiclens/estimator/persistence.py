@@ -27,6 +27,7 @@ from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.estimator.settings import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
+from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.model_record import ModelRecord, read_record
 from logiclens.formula.predicate import label_array
 from logiclens.formula.record import predicate_to_dict, to_dict
@@ -377,6 +378,8 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
     settings = dict(stored.settings)
     try:
         settings["booleanise"] = _booleanise(settings["booleanise"])
+        if settings.get("knowledge") is not None:
+            settings["knowledge"] = Knowledge.from_dict(settings["knowledge"])
         # Models from before the search had a limit of concepts, which the search does not have.
         if settings.pop("max_concepts", None) is not None:
             settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
@@ -414,6 +417,10 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
     settings = model.get_params(deep=False) | {"teacher": None}
     # How a fit was watched is no property of the model.
     del settings["verbose"]
+    # Only where there is some, so that earlier versions read the other folders.
+    del settings["knowledge"]
+    if model.knowledge is not None:
+        settings["knowledge"] = model.knowledge.to_dict()
     cuts = settings["booleanise"]
     settings["hidden"] = list(model.hidden)
     settings["class_weight"] = listed_class_weight(model.class_weight, model.classes_)

@@ -58,6 +58,13 @@ class TargetSettings:
         """Whether the target is cut."""
         return self.above is not None or self.quantiles is not None
 
+    def names(self, labels: Any, weight: NDArray[np.float64]) -> tuple[str, ...]:
+        """Return the names of the classes that the target is cut into, in the order of classes."""
+        numbers = checked_numbers(label_array(labels, len(weight)))[weight > 0]
+        if self.above is not None:
+            return tuple(sorted(cut_at(float(self.above), numbers).names))
+        return tuple(sorted(cut_at_quantiles(int(self.quantiles or 0), numbers, weight[weight > 0]).names))
+
 
 NO_CUTS = TargetSettings()
 
@@ -327,7 +334,7 @@ class Cutter:
         if self.held_out is not None:
             codes = class_codes(self.held_out[1], schema.multilabel, self.known.classes)
             held = schema.table(self.held_out[0], codes)
-        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates))
+        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates), schema.cutting)
 
     def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
         """Return the rows in groups, cut on all rows, and for each group cut again without it."""

@@ -12,8 +12,9 @@ from sklearn.base import clone
 from logiclens.concepts.booleaniser import HOW, Booleaniser
 from logiclens.concepts.splits import SEED
 from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, quoted
 from logiclens.explain.length import LIMITS, SHARES, SearchConfig
+from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.target_cuts import MOST_CLASSES
 from logiclens.train.config import CONSTRAINTS as TRAINING
 
@@ -65,6 +66,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "cuts_on": one_of(("train", "all")),
     "max_distinct": whole_number(2),
     "class_weight": TRAINING["class_weight"],
+    "knowledge": optional(Constraint("a logiclens.Knowledge", lambda value: isinstance(value, Knowledge))),
     "method": one_of(("search", "paper")),
     "score_against": optional(one_of(("network", "labels")), "None to let cross-validation choose"),
     "max_cubes": LIMITS["max_cubes"],
@@ -98,6 +100,29 @@ def check_settings(model: EntropyClassifier) -> None:
             raise LogicLensError("split_by_time needs a column of dates or numbers, and with booleanise=None none is.")
     if model.committee is not None:
         _check_committee(model, int(model.committee))
+    if model.knowledge is not None:
+        _check_knowledge(model, model.knowledge)
+
+
+def _check_knowledge(model: EntropyClassifier, knowledge: Knowledge) -> None:
+    if model.method == "paper" and (knowledge.binds_rules or knowledge.preferred_columns):
+        raise LogicLensError(
+            "knowledge about conditions, rules, directions and costs needs method='search': the paper's extraction "
+            "takes forbidden_columns, late_columns and protected_columns only."
+        )
+    if model.class_weight is not None and any(known.has_costs for known in knowledge.classes.values()):
+        raise LogicLensError("class_weight and the costs of the knowledge both weigh classes: leave out one of them.")
+    if model.teacher is not None and any(known.has_costs for known in knowledge.classes.values()):
+        raise LogicLensError("rules that explain a teacher match its answers: leave the costs out of the knowledge.")
+    if model.quantiles is not None and knowledge.classes:
+        raise LogicLensError(
+            "quantiles name their classes after the training rows, so knowledge cannot name them: cut with above."
+        )
+    if model.split_by_time is not None and model.split_by_time in knowledge.removed:
+        raise LogicLensError(
+            f"split_by_time needs the column {quoted(model.split_by_time)}, which the knowledge removes: forbid "
+            "conditions on it instead, or split at random."
+        )
 
 
 def _check_committee(model: EntropyClassifier, size: int) -> None:

@@ -13,14 +13,15 @@ import joblib
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import clone
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart, split_groups
 from logiclens.errors import collected_warnings
 from logiclens.estimator.inputs import listed_class_weight
+from logiclens.estimator.knowledge import fitted_bounds, without_rows
 from logiclens.estimator.settings import search_config
+from logiclens.explain.bounds import RuleBounds
 from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
 from logiclens.explain.choice import SEARCHING, Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
@@ -86,6 +87,7 @@ class Begun:
     seed: int
     grouped: GroupedRows | None = None
     taught: NDArray[np.float64] | None = None
+    bounds: RuleBounds | None = None
 
     def networks(self) -> list[_Network]:
         """Return new networks to train, each with its rows."""
@@ -189,7 +191,7 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
     teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities, begun.taught)
     committee = Committee(networks[: teacher.n_members], single=begun.is_multilabel)
     model = begun.model
-    config = search_config(model)
+    config = replace(search_config(model), bounds=begun.bounds)
     if begun.taught is not None:
         # The rules explain the other teacher: they match it, and fidelity to it chooses their length.
         config = replace(config, shares=(1.0,))
@@ -234,7 +236,7 @@ def resampled_formulas(
     n_jobs = max(1, joblib.effective_n_jobs(None))
     size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
     # Workers need only the settings.
-    settings = clone(model) if n_jobs > 1 else model
+    settings = without_rows(model) if n_jobs > 1 else model
     parts = (list(islice(draws, size)) for _ in range(0, n_resamples, size))
     parallel = joblib.Parallel(return_as="generator")
     with Progress(n_resamples, "resamples") as progress:
@@ -283,7 +285,8 @@ def _formulas(
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
     table = SearchTable.of(taught, choices[0].names, factors, most=MOST_ROWS)
     far = FAR_ROWS if len(choices) > MANY_CLASSES else None
-    cubes = [bag_cubes(choice, table, search_config(model), far) for choice in choices]
+    config = replace(search_config(model), bounds=fitted_bounds(model))
+    cubes = [bag_cubes(choice, table, config, far) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
 
 

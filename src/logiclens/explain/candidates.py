@@ -8,7 +8,7 @@ of one power of two, a float32 sum is exact up to 2^24 of these steps, in any or
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
+from logiclens.explain.bounds import FREE, TINY, Bound, savings
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
+from logiclens.formula.knowledge import Costs
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.train.committee import CutRows, Taught, Teacher
 
@@ -38,8 +40,6 @@ DEPTH = 6
 PRIOR_ROWS = 4.0
 """m of the m-estimate: precision is shrunk as if this many rows of average precision had been seen."""
 Z95 = 1.959963984540054
-TINY = 1e-12
-"""Lower bound of a divisor that could be 0."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,9 @@ class SearchRows:
         right: weight of the rows that are labelled with the class.
         weight: weight of each row.
         names: names of the concepts.
+        covered: weight of yes and of no on further rows, which required cubes cover.
+        outside: weight of yes and of no on further rows, which no cube may cover.
+        costs: what false alarms and misses cost. Default: None, macro-F1 is the score.
     """
 
     columns: Floats
@@ -98,11 +101,39 @@ class SearchRows:
     right: Floats
     weight: Floats
     names: tuple[str, ...]
+    covered: tuple[float, float] = (0.0, 0.0)
+    outside: tuple[float, float] = (0.0, 0.0)
+    costs: Costs | None = None
+
+    def within(self, bound: Bound) -> SearchRows:
+        """Return the rows on which knowledge leaves the answer open, and the score that it asks for.
+
+        Required cubes fire on other rows whatever the search finds, and where a required literal fails no cube may
+        fire.
+        """
+        if not bound.adds_cubes:
+            return self if bound.costs is None else replace(self, costs=bound.costs)
+        fired = np.zeros(len(self.yes), dtype=np.bool_)
+        for cube in bound.fixed:
+            fired |= self.fires(cube)
+        possible = self.fires(bound.base) & bound.stateable
+        taken = np.flatnonzero(possible & ~fired)
+        (covered, outside) = (
+            tuple(float(part[rows].sum(dtype=np.float64)) for part in (self.yes, self.no))
+            for rows in (fired, ~possible & ~fired)
+        )
+        right = self.yes[taken] if self.right is self.yes else self.right[taken]
+        yes = right if self.right is self.yes else self.yes[taken]
+        return SearchRows(
+            self.columns[taken], yes, self.no[taken], right, self.weight[taken], self.names,
+            (covered[0], covered[1]), (outside[0], outside[1]), bound.costs,
+        )  # fmt: skip
 
     @cached_property
     def totals(self) -> tuple[float, float]:
-        """Total weight of yes and of no."""
-        return float(self.yes.sum(dtype=np.float64)), float(self.no.sum(dtype=np.float64))
+        """Total weight of yes and of no, also on rows that are not searched."""
+        yes, no = (float(part.sum(dtype=np.float64)) for part in (self.yes, self.no))
+        return yes + self.covered[0] + self.outside[0], no + self.covered[1] + self.outside[1]
 
     @cached_property
     def by_concept(self) -> Floats:
@@ -115,9 +146,13 @@ class SearchRows:
         return np.stack([self.yes, self.no])
 
     def scores(self, yes: NDArray[np.floating], no: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the macro-F1 of formulas that cover the given weights of yes and of no."""
+        """Return the score of formulas that cover the given weights of yes and of no: macro-F1, or saved costs."""
         all_yes, all_no = self.totals
         hit, wrong = yes.astype(np.float64), no.astype(np.float64)
+        if self.covered != (0.0, 0.0):
+            hit, wrong = hit + self.covered[0], wrong + self.covered[1]
+        if self.costs is not None:
+            return savings(hit, wrong, all_yes, all_no, self.costs)
         # `macro_f1_of_counts`, written out for speed: F1 is 2 hits over the sum of the actual and the predicted weight.
         said = hit + wrong
         refused = all_yes + all_no - said
@@ -190,7 +225,11 @@ class _Level:
 
 
 def beam_cubes(
-    rows: SearchRows, support: Support, uncovered: NDArray[np.bool_] | None = None, max_depth: int = DEPTH
+    rows: SearchRows,
+    support: Support,
+    uncovered: NDArray[np.bool_] | None = None,
+    max_depth: int = DEPTH,
+    bound: Bound = FREE,
 ) -> dict[Codes, NDArray[np.bool_]]:
     """Return the cubes that three criteria rank highest at each length, with the rows on which they fire.
 
@@ -202,6 +241,7 @@ def beam_cubes(
         support: requirements for each cube.
         uncovered: rows that the formula does not cover yet; the criteria count only these. Default: all rows.
         max_depth: maximum number of literals of a cube. Default: `DEPTH`.
+        bound: literals and cubes that are not allowed. Default: all are.
 
     Returns:
         The cubes and, for each cube, the rows on which it fires. Empty if no counted row is a yes, or there are no
@@ -224,13 +264,15 @@ def beam_cubes(
         # Support is anti-monotone: if a cube is right on too little weight, more literals cannot help.
         allowed = (right or [hit])[0] >= support.unique - 1e-6
         allowed &= ~_redundant(level, hit + wrong)
+        if bound.barred is not None:
+            allowed &= ~bound.barred
         criteria = (
             (hit + PRIOR_ROWS * prior) / (hit + wrong + PRIOR_ROWS),
             hit - prior * (hit + wrong),
-            hit - wrong,
+            hit - wrong if rows.costs is None else rows.costs.miss * hit - rows.costs.false_alarm * wrong,
         )
         best = _best_of(criteria, allowed, keep)
-        unique = {with_literal(level.codes[base], literal): (base, literal) for base, literal in best}
+        unique = _extended(level, best, bound)
         fires = _fires_with(level, unique.values(), rows.by_concept)
         precise = wilson_lower(fires @ rows.right, fires @ rows.weight) >= support.share
         found.update((cube, fired > 0) for cube, fired, good in zip(unique, fires, precise, strict=True) if good)
@@ -240,10 +282,17 @@ def beam_cubes(
         if depth <= 2 and uncovered is None and not _has_signal(hit, wrong, prior):
             width = max(keep, int(WIDE / (n_rows * n_concepts * len(weights)) / 3))
             best = _best_of(criteria, allowed, width)
-            unique = {with_literal(level.codes[base], literal): (base, literal) for base, literal in best}
+            unique = _extended(level, best, bound)
             fires = _fires_with(level, unique.values(), rows.by_concept)
         level = _Level(list(unique), fires)
     return found
+
+
+def _extended(level: _Level, best: Sequence[tuple[int, int]], bound: Bound) -> dict[Codes, tuple[int, int]]:
+    """Return cubes with one more literal, each with its base and the literal, without those that are forbidden."""
+    made = {with_literal(level.codes[base], literal): (base, literal) for base, literal in best}
+    # A longer cube of a forbidden one is forbidden too.
+    return {cube: parts for cube, parts in made.items() if not bound.forbids(cube)} if bound.forbidden else made
 
 
 def _has_signal(hit: NDArray[np.float32], wrong: NDArray[np.float32], prior: float) -> bool:
@@ -481,11 +530,13 @@ class SearchTable:
             fired |= held
         return fired
 
-    def fit(self, klass: int, cubes: Sequence[Codes]) -> float:
-        """Return the macro-F1 of a formula against the labels."""
+    def fit(self, klass: int, cubes: Sequence[Codes], costs: Sequence[Costs] | None = None) -> float:
+        """Return the score of a formula against the labels: macro-F1, or with costs what it saves."""
         fires, yes = self.fires(cubes), self.scored[:, klass]
         no = self.scored_weight - yes
         hit, wrong = float(yes[fires].sum()), float(no[fires].sum())
+        if costs is not None:
+            return float(savings(hit, wrong, float(yes.sum()), float(no.sum()), costs[klass]))
         return float(macro_f1_of_counts(hit, float(yes.sum()) - hit, wrong, float(no.sum()) - wrong))
 
 

@@ -19,6 +19,7 @@ from logiclens.explain.candidates import MOST_ROWS, Codes, Fold, SearchTable, fo
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.knowledge import Costs
 from logiclens.progress import Progress
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
 
@@ -111,14 +112,24 @@ def learn_rules(
     if stable and not teacher.in_bag:
         only = recurring(choices, teacher.grouped.cut.about)
         if only:
+            required = () if config.bounds is None else config.bounds.required
+            only = tuple(dict.fromkeys((*only, *required)))
             choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
         else:
             note = "no concept recurs on at least half of the bags, so there is no stable formula."
-            choices = [replace(choice, cubes=(), path=(), trials=(), note=note) for choice in choices]
+            choices = [
+                replace(choice, cubes=required_cubes(choice, config), path=(), trials=(), note=note)
+                for choice in choices
+            ]
     stated = {choice.klass: choice.formula for choice in choices}
     other = Complement(choices[0].formula)
     formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
     return LearnedRules(formulas, tuple(choices))
+
+
+def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:
+    """Return the cubes that knowledge requires of a class."""
+    return () if config.bounds is None else config.bounds.of_class(choice.klass, choice.names).fixed
 
 
 def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
@@ -170,6 +181,8 @@ def choose(
         config = replace(config, shares=(0.0,))
     together = n_classes > MANY_CLASSES and bool(folds) and not table.is_multilabel
     groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
+    if two_classes and config.bounds is not None and config.bounds.stated is not None:
+        groups = [[config.bounds.stated]]
     # Lengths are compared price by price, then all rows are searched for each formula, then its bags.
     n_prices = len(config.prices(float(everything.weight.sum()))) if folds else 0
     n_formulas = n_classes if together else len(groups)
@@ -186,17 +199,22 @@ def choose(
         progress.update(n_searched)
         choices = _settled(choices, everything, teacher, config, factors, partial(_tell, progress, n_searched))
     # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
-    return [_or_always(choice, everything) for choice in choices] if table.is_multilabel else choices
+    return [_or_always(choice, everything, config) for choice in choices] if table.is_multilabel else choices
 
 
 def _tell(progress: Progress, before: int, done: int) -> None:
     progress.update(before + done)
 
 
-def _or_always(choice: Choice, everything: SearchTable) -> Choice:
-    """Return the choice, or `True` if that is right more often on the label."""
+def _or_always(choice: Choice, everything: SearchTable, config: SearchConfig) -> Choice:
+    """Return the choice, or `True` if that is right more often on the label, or costs less."""
     yes, weight = everything.labels[:, choice.klass], everything.weight
     fires = everything.fires(choice.cubes)
+    if config.bound(choice.klass, everything).adds_cubes:
+        return choice
+    if config.costs is not None:
+        score = everything.fit(choice.klass, choice.cubes, config.costs)
+        return replace(choice, cubes=((),)) if everything.fit(choice.klass, ((),), config.costs) > score else choice
     right = yes[fires].sum() + (weight - yes)[~fires].sum()
     return replace(choice, cubes=((),)) if yes.sum() > right else choice
 
@@ -259,20 +277,19 @@ def _most_frequent(
     is_usual = n_times >= max(2, len(bags) / 2) and n_times > times[frozenset(choice.cubes)]
     if not usual or not is_usual:
         return choice.cubes
-    rows, support = everything.rows(choice.klass, choice.share), everything.support(choice.klass, config.min_support)
     is_longer = sum(map(len, usual)) > choice.n_literals
-    if is_longer or not FormulaSearch(rows, support, config.limits).allows(usual):
+    if is_longer or not formula_search(everything, choice.klass, choice.share, config).allows(usual):
         return choice.cubes
-    is_better = _is_better(everything, (choice.klass, choice.cubes), (choice.klass, usual))
+    is_better = _is_better(everything, (choice.klass, choice.cubes), (choice.klass, usual), config.costs)
     return choice.cubes if is_better else usual
 
 
-def _is_better(everything: SearchTable, first: Stated, second: Stated) -> bool:
+def _is_better(everything: SearchTable, first: Stated, second: Stated, costs: tuple[Costs, ...] | None = None) -> bool:
     """Return whether a formula fits all rows better than another, by more than one standard error.
 
     Both were searched on these rows, so the standard error is that of cross-validation.
     """
-    judge = Judge.of([Fold(everything, everything)])
+    judge = Judge.of([Fold(everything, everything)], costs)
     trials = []
     for klass, cubes in (first, second):
         fires = everything.fires(cubes)[None]
@@ -287,7 +304,7 @@ def _plain(everything: SearchTable, points: Sequence[Point]) -> list[Point]:
 
 
 def _lower(
-    search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: SearchTable
+    search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: SearchTable, config: SearchConfig
 ) -> tuple[list[Point], Point]:
     """Continue with lower prices if the formula fits worse than the formulas of the folds did.
 
@@ -298,7 +315,7 @@ def _lower(
     points = list(path)
     while True:
         for place, point in enumerate(points):
-            if point.price <= taken.price and everything.fit(klass, point.cubes) >= taken.fit - FIT:
+            if point.price <= taken.price and everything.fit(klass, point.cubes, config.costs) >= taken.fit - FIT:
                 return points[: place + 1], point
         if len(points) == len(path) + 2:
             return list(path), next(point for point in path if point.price == taken.price)
@@ -317,7 +334,7 @@ def _tried(
     trials = cross_validate(folds, options, config.shares, config, weight, tell)
     if config.price is not None:
         trials = [trial for trial in trials if trial.price == config.price]
-    return trials, eligible(trials, Judge.of(folds), one_se=config.one_se, n_classes=n_classes)
+    return trials, eligible(trials, Judge.of(folds, config.costs), one_se=config.one_se, n_classes=n_classes)
 
 
 def _shortest(trials: Sequence[Trial]) -> Trial:
@@ -382,13 +399,13 @@ def _chosen(
         search = formula_search(everything, klass, share, config)
         path = search.path(prices)
         point = next(point for point in path if point.price == taken.price)
-        if config.price is None and everything.fit(klass, point.cubes) < taken.fit - FIT:
-            path, point = _lower(search, path, taken, everything)
+        if config.price is None and everything.fit(klass, point.cubes, config.costs) < taken.fit - FIT:
+            path, point = _lower(search, path, taken, everything, config)
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
         choice = Choice(klass, share, point.price, cubes, everything.names, points, tried)
         # The search on all rows may miss what the folds found.
-        is_found = config.price is not None or everything.fit(klass, cubes) >= taken.fit - FIT
+        is_found = config.price is not None or everything.fit(klass, cubes, config.costs) >= taken.fit - FIT
         options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))
     # Within one standard error the shorter formula wins, then the one that fits better, then the rarer class, then the
     # first.
@@ -396,6 +413,6 @@ def _chosen(
     is_worse, n_literals, _, first = options[0]
     for *of_other, _, other in options[1:]:
         alike = of_other == [is_worse, n_literals]
-        if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes)):
+        if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes), config.costs):
             return other
     return first

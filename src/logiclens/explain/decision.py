@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.groups import NO_GROUPS, Groups
+from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.rule_set import Resolve, Rule, RuleSet
@@ -41,6 +42,7 @@ def rule_set(
     otherwise: int | None = None,
     multilabel: bool = False,
     answers: NDArray[np.float64] | None = None,
+    costs: Sequence[Costs] | None = None,
 ) -> RuleSet:
     """Return the rules of some formulas, with the confidence of each cube and the decision between classes.
 
@@ -64,6 +66,8 @@ def rule_set(
         multilabel: whether a row may have several classes; there is then no order and no `otherwise`. Default: False.
         answers: answers of a teacher, in the form of `truth`. Order and `otherwise` then follow these; confidences
             still follow `truth`. Default: None.
+        costs: what false alarms and misses of each class cost; order and `otherwise` then cost the least. Default:
+            None, they have the largest macro-F1.
     """
     wanted = truth if answers is None else answers
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
@@ -83,20 +87,26 @@ def rule_set(
     elif complement is not None:
         otherwise = complement
     elif resolve == "order" and not decided:
-        decided, best = best_order(fires, wanted, weight)
+        decided, best = best_order(fires, wanted, weight, costs)
         otherwise = best if otherwise is None else otherwise
     elif otherwise is None:
-        counted = _Counted.of(fires, wanted, weight)
-        otherwise = counted.best_otherwise(decided)[1] if resolve == "order" else counted.otherwise_choices[0]
+        counted = _Counted.of(fires, wanted, weight, costs)
+        by_score = resolve == "order" or costs is not None
+        otherwise = counted.best_otherwise(decided)[1] if by_score else counted.otherwise_choices[0]
     used = tuple(dict.fromkeys(concept for formula in formulas for concept in formula.concepts))
     meant = {concept: predicates[concept] for concept in used if predicates and concept in predicates}
     return RuleSet(tuple(rules), meant, groups.among(used), resolve, otherwise, multilabel, decided)
 
 
 def best_order(
-    fires: NDArray[np.bool_], truth: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+    fires: NDArray[np.bool_],
+    truth: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+    costs: Sequence[Costs] | None = None,
 ) -> tuple[tuple[int, ...], int]:
     """Return the order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
+
+    With costs, return those that cost the least.
 
     The first class in the order whose formula fires decides; if none fires, `otherwise` does. Up to five classes, every
     order is tried. With more, each class is inserted at its best place, then single classes are moved and pairs are
@@ -106,6 +116,7 @@ def best_order(
         fires: which formula fires on which row, `[rows, classes]`.
         truth: membership of each row in each class, 0 to 1, `[rows, classes]`.
         weight: weight of each row. Default: 1 for each row.
+        costs: what false alarms and misses of each class cost. Default: None.
 
     >>> fires = np.array([[1, 1], [1, 1], [1, 0], [0, 0]], dtype=bool)
     >>> truth = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
@@ -113,7 +124,7 @@ def best_order(
     ((1, 0), 0)
     """
     weights = np.ones(len(fires)) if weight is None else np.asarray(weight, dtype=np.float64)
-    counted = _Counted.of(np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64), weights)
+    counted = _Counted.of(np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64), weights, costs)
     if counted.n_classes > MOST_TRIED:
         return _searched(counted)
     best, found = -np.inf, (tuple(range(counted.n_classes)), counted.otherwise_choices[0])
@@ -158,14 +169,22 @@ class _Counted:
         lists: the classes that fire on each pattern, padded with `n_classes`, `[patterns, most that fire]`.
         truth: weight of each class on the rows of a pattern, `[patterns, classes]`.
         weight: weight of the rows of each pattern.
+        costs: what a false alarm and a miss of each class cost, `[classes, 2]`; None if macro-F1 is the score.
     """
 
     lists: NDArray[np.intp]
     truth: NDArray[np.float64]
     weight: NDArray[np.float64]
+    costs: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, fires: NDArray[np.bool_], truth: NDArray[np.float64], weight: NDArray[np.float64]) -> _Counted:
+    def of(
+        cls,
+        fires: NDArray[np.bool_],
+        truth: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        costs: Sequence[Costs] | None = None,
+    ) -> _Counted:
         """Count the rows."""
         first, group = distinct(fires)
         weighed = np.stack(
@@ -176,7 +195,19 @@ class _Counted:
         most = max(int(patterns.sum(axis=1).max(initial=0)), 1)
         lists = np.argsort(~patterns, axis=1, kind="stable")[:, :most]
         lists = np.where(np.take_along_axis(patterns, lists, axis=1), lists, fires.shape[1])
-        return cls(lists, weighed, np.bincount(group, weight, minlength=len(first)).astype(np.float64))
+        paid = None if costs is None else np.array([(one.false_alarm, one.miss) for one in costs])
+        return cls(lists, weighed, np.bincount(group, weight, minlength=len(first)).astype(np.float64), paid)
+
+    def worth(
+        self, said: NDArray[np.float64], right: NDArray[np.float64], classes: slice | Sequence[int] | NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Return the score of each class from the decided and the correct weight: F1, or minus the cost of a row."""
+        total = self.total[classes]
+        if self.costs is None:
+            return _f1(said, right, total)
+        alarm, miss = self.costs[classes].T
+        spent: NDArray[np.float64] = alarm * (said - right) + miss * (total - right)
+        return -spent / max(float(self.total.sum()), LEAST_GAIN)
 
     @property
     def n_classes(self) -> int:
@@ -246,7 +277,7 @@ class _Counted:
     def score(self, order: Sequence[int], otherwise: int) -> float:
         """Return the macro-F1 of the decision."""
         said, right = (self.by_class(order, sums, otherwise) for sums in self.decided(order, otherwise))
-        return float(_f1(said, right, self.total).mean())
+        return float(self.worth(said, right, slice(None)).mean())
 
     def best_otherwise(self, order: Sequence[int]) -> tuple[float, int]:
         """Return the best macro-F1 with an order, and the class `otherwise` that gives it."""
@@ -255,8 +286,8 @@ class _Counted:
         klass = np.asarray(order, dtype=np.intp)[places[~left]]
         said = np.bincount(klass, self.weight[~left], minlength=self.n_classes).astype(np.float64)
         right = np.bincount(klass, self.truth[~left, klass], minlength=self.n_classes).astype(np.float64)
-        alone = _f1(said, right, self.total)
-        also = _f1(said + self.weight[left].sum(), right + self.truth[left].sum(axis=0), self.total)
+        alone = self.worth(said, right, slice(None))
+        also = self.worth(said + self.weight[left].sum(), right + self.truth[left].sum(axis=0), slice(None))
         scores = (alone.sum() + also - alone) / self.n_classes
         best = self.otherwise_choices[0]
         for other in self.otherwise_choices[1:]:
@@ -281,14 +312,14 @@ class _Counted:
         here = names[:n] == otherwise
         said, right = said[:n] + left * here, right[:n] + left_right * here
         # For each place of the class, 0 to n: classes before it keep their rows.
-        before = np.cumsum(_f1(said, right, self.total[names[:n]]))
-        behind = np.cumsum(_f1(said - lost[:n], right - lost_right[:n], self.total[names[:n]])[::-1])[::-1]
+        before = np.cumsum(self.worth(said, right, names[:n]))
+        behind = np.cumsum(self.worth(said - lost[:n], right - lost_right[:n], names[:n])[::-1])[::-1]
         own, own_right = (np.cumsum(sums[::-1])[::-1] for sums in (lost, gained_right))
         if klass == otherwise:
             own, own_right = own + left, own_right + left_right
-        scores = np.append(0.0, before) + np.append(behind, 0.0) + _f1(own, own_right, self.total[[klass]])
+        scores = np.append(0.0, before) + np.append(behind, 0.0) + self.worth(own, own_right, [klass])
         if klass != otherwise and not here.any():
-            scores = scores + _f1(np.array([left]), np.array([left_right]), self.total[[otherwise]])
+            scores = scores + self.worth(np.array([left]), np.array([left_right]), [otherwise])
         scores = scores / self.n_classes
         best = int(np.flatnonzero(scores >= scores.max() - LEAST_GAIN)[0])
         return best, float(scores[best])
@@ -319,7 +350,7 @@ class _Counted:
             less = self._summed(was[moved], was[moved], rows[moved], self.n_classes)
             more = self._summed(now[moved], now[moved], rows[moved], self.n_classes)
             tried = said - less[0] + more[0], right - less[1] + more[1]
-            score = float(_f1(*tried, self.total).mean())
+            score = float(self.worth(*tried, slice(None)).mean())
             if score > best + LEAST_GAIN:
                 best, (said, right) = score, tried
                 names[i], names[j] = two, one

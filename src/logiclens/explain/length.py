@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.constraints import Constraint, check_all, flag, is_finite, number, optional, whole_number
-from logiclens.explain.candidates import DEPTH, TINY, Fold, SearchTable
+from logiclens.explain.bounds import FREE, TINY, Bound, RuleBounds, savings, savings_by_row
+from logiclens.explain.candidates import DEPTH, Fold, SearchTable
 from logiclens.explain.search import FormulaSearch, Limits, Point
 from logiclens.formula.dnf import DNF
+from logiclens.formula.knowledge import Costs
 from logiclens.metrics.scores import macro_f1_of_counts
 
 SHARES = (1.0, 0.5, 0.0)
@@ -106,6 +108,7 @@ SEARCH: Mapping[str, Constraint] = {
     "one_se": flag(),
     "only": optional(Constraint("a tuple of names of concepts", _are_names)),
     "consensus": flag(),
+    "bounds": optional(Constraint("RuleBounds", lambda value: isinstance(value, RuleBounds))),
 }
 """What each setting of the search may be."""
 
@@ -122,16 +125,30 @@ class SearchConfig(FormulaLimits):
         only: concepts that formulas may use. Default: all concepts that rules may use.
         consensus: whether to take, among equally good formulas, the one that at least half of the bags give. Default:
             True.
+        bounds: what knowledge asks of the rules. Default: None, nothing.
     """
 
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
     only: tuple[str, ...] | None = None
     consensus: bool = True
+    bounds: RuleBounds | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
         check_all(SEARCH, vars(self))
+
+    @property
+    def costs(self) -> tuple[Costs, ...] | None:
+        """What false alarms and misses of each class cost; None if macro-F1 is the score."""
+        return None if self.bounds is None else self.bounds.bound.costs
+
+    def bound(self, klass: int, table: SearchTable) -> Bound:
+        """Return what knowledge asks of the formula of a class on a table."""
+        if self.bounds is None:
+            return FREE
+        bound = self.bounds.of_class(klass, table.names)
+        return replace(bound, fixed=table.plain(bound.fixed))
 
     @property
     def limits(self) -> Limits:
@@ -163,21 +180,23 @@ class Judge:
         weight: weight of each row.
         copies: number of rows that each row stands for.
         fold: fold of each row.
+        costs: what false alarms and misses of each class cost. Default: None, macro-F1 is the score.
     """
 
     yes: NDArray[np.float64]
     weight: NDArray[np.float64]
     copies: NDArray[np.float64]
     fold: NDArray[np.intp]
+    costs: tuple[Costs, ...] | None = None
 
     @classmethod
-    def of(cls, folds: Sequence[Fold]) -> Judge:
+    def of(cls, folds: Sequence[Fold], costs: tuple[Costs, ...] | None = None) -> Judge:
         """Concatenate the test rows of all folds."""
         yes = np.concatenate([fold.test.scored for fold in folds]).T
         weight = np.concatenate([fold.test.scored_weight for fold in folds])
         copies = np.concatenate([fold.test.weight for fold in folds])
         fold = np.repeat(np.arange(len(folds)), [len(one.test.bits) for one in folds])
-        return cls(yes, weight, copies, fold)
+        return cls(yes, weight, copies, fold, costs)
 
     @property
     def n_folds(self) -> int:
@@ -185,14 +204,21 @@ class Judge:
         return int(self.fold.max()) + 1
 
     def score(self, classes: Sequence[int], fires: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> float:
-        """Return the macro-F1 against the labels, the mean over the classes.
+        """Return the score against the labels, the mean over the classes: macro-F1, or with costs what is saved.
 
         Args:
             classes: the classes.
             fires: on which rows the formula of each class holds, `[classes, rows]`.
             among: rows that count. Default: all rows.
         """
-        return float(np.mean(macro_f1_of_counts(*self._counts(classes, fires, among))))
+        counts = self._counts(classes, fires, among)
+        if self.costs is not None:
+            saved = [
+                savings(hit, wrong, float(hit + missed), float(wrong + rejected), self.costs[klass])
+                for klass, hit, missed, wrong, rejected in zip(classes, *counts, strict=True)
+            ]
+            return float(np.mean(saved))
+        return float(np.mean(macro_f1_of_counts(*counts)))
 
     def honest_best(self, trials: Sequence[Trial]) -> Trial:
         """Return the best of many trials, without the bias of choosing and scoring on the same rows.
@@ -235,6 +261,9 @@ class Judge:
         Both are `[classes, rows]`.
         """
         hit, missed, wrong, rejected = (counts[:, None] for counts in self._counts(classes, fires))
+        if self.costs is not None:
+            costs = [self.costs[klass] for klass in classes]
+            return savings_by_row(fires, (hit + missed)[:, 0], (wrong + rejected)[:, 0], costs)
         yes_size, no_size = np.maximum(2 * hit + missed + wrong, TINY), np.maximum(2 * rejected + missed + wrong, TINY)
         # F1 = 2 hit / (2 hit + missed + wrong). These are its derivatives by a hit and by an error, for both classes.
         by_hit, by_error = (missed + wrong) / yes_size**2, -hit / yes_size**2
@@ -302,6 +331,7 @@ class _Race:
         self, folds: Sequence[Fold], judge: Judge, classes: tuple[int, ...], share: float, config: SearchConfig
     ) -> None:
         self.folds, self.judge, self.classes, self.share = folds, judge, classes, share
+        self.costs = config.costs
         far = FAR_ROWS if len(classes) > 1 else None
         # One search for each class and fold.
         self.runs = [(klass, fold) for klass in classes for fold in folds]
@@ -333,7 +363,10 @@ class _Race:
         n, n_folds = len(self.classes), len(self.folds)
         by_class = [np.concatenate(fires[k * n_folds : (k + 1) * n_folds]) for k in range(n)]
         literals = float(np.mean([point.n_literals for point in found]))
-        fits = [fold.train.fit(klass, point.cubes) for (klass, fold), point in zip(self.runs, found, strict=True)]
+        fits = [
+            fold.train.fit(klass, point.cubes, self.costs)
+            for (klass, fold), point in zip(self.runs, found, strict=True)
+        ]
         keys = [fold.train.keys(point.cubes) for (_, fold), point in zip(self.runs, found, strict=True)]
         alike = [_overlap(a, b) for k in range(n) for a, b in combinations(keys[k * n_folds : (k + 1) * n_folds], 2)]
         said = np.stack(by_class)
@@ -382,7 +415,7 @@ def cross_validate(
     Returns:
         The trials of all paths.
     """
-    judge = Judge.of(folds)
+    judge = Judge.of(folds, config.costs)
     running = [_Race(folds, judge, classes, share, config) for classes in options for share in shares]
     ended: list[_Race] = []
     leader: Trial | None = None
@@ -447,6 +480,7 @@ def formula_search(
             None, all rows.
         thorough: see `FormulaSearch`. Default: True.
     """
-    rows, support = table.rows(klass, share, far), table.support(klass, config.min_support)
+    bound = config.bound(klass, table)
+    rows, support = table.rows(klass, share, far).within(bound), table.support(klass, config.min_support)
     depth = DEPTH if far is None else SHORT_DEPTH
-    return FormulaSearch(rows, support, config.limits, thorough=thorough, depth=depth)
+    return FormulaSearch(rows, support, config.limits.beside(bound), thorough=thorough, depth=depth, bound=bound)

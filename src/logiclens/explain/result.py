@@ -27,6 +27,7 @@ from logiclens.formula.check import Check, parse_property
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.english import NO_FACTS, TableFacts
 from logiclens.formula.flip import Flip
+from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, places, unknown_concept
 from logiclens.formula.predicate import Predicate, Scalar
 from logiclens.formula.rule_set import Firing, Resolve, RuleSet, no_class
@@ -218,6 +219,7 @@ class Explanation(Sequence[ClassExplanation]):
             the soft network did.
         stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
+        costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
     """
 
     classes: tuple[ClassExplanation, ...]
@@ -234,6 +236,7 @@ class Explanation(Sequence[ClassExplanation]):
     otherwise: int | None = None
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
     facts: TableFacts = NO_FACTS
+    costs: tuple[Costs, ...] | None = None
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -318,6 +321,7 @@ class Explanation(Sequence[ClassExplanation]):
             otherwise=self.otherwise,
             multilabel=table.is_multilabel,
             answers=self.answers,
+            costs=self.costs,
         )
         return replace(with_recurrence(made, self.stability), facts=self.facts)
 

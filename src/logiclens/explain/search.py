@@ -8,13 +8,14 @@ from; `length` and `choice` run the search.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from logiclens.explain.bounds import FREE, Bound
 from logiclens.explain.candidates import (
     DEPTH,
     PRIOR_ROWS,
@@ -48,10 +49,23 @@ class Limits:
 
     max_literals: int | None = None
     max_cubes: int | None = None
+    per_cube: int = 0
+    """Literals that each cube has beside those that are counted."""
+
+    def beside(self, bound: Bound) -> Limits:
+        """Return what is left beside required cubes and literals."""
+        if not bound.adds_cubes:
+            return self
+        n_literals, n_cubes = sum(map(len, bound.fixed)), len(bound.fixed)
+        return Limits(
+            None if self.max_literals is None else max(0, self.max_literals - n_literals),
+            None if self.max_cubes is None else max(0, self.max_cubes - n_cubes),
+            len(bound.base),
+        )
 
     def allow(self, literals: NDArray[np.intp] | int, cubes: int) -> NDArray[np.bool_] | bool:
         """Return whether this number of literals in this number of cubes is allowed."""
-        few = True if self.max_literals is None else literals <= self.max_literals
+        few = True if self.max_literals is None else literals + self.per_cube * cubes <= self.max_literals
         return few if self.max_cubes is None or cubes <= self.max_cubes else few & False
 
 
@@ -106,6 +120,7 @@ class FormulaSearch:
         limits: upper limits on a formula. Default: no limits.
         thorough: whether to also remove each cube in turn and build the formula again without it. Default: True.
         depth: maximum number of literals of a candidate cube. Default: `DEPTH`.
+        bound: what knowledge asks of the formula; `rows` and `limits` are those that it leaves. Default: nothing.
     """
 
     rows: SearchRows
@@ -113,6 +128,7 @@ class FormulaSearch:
     limits: Limits = Limits()
     thorough: bool = True
     depth: int = DEPTH
+    bound: Bound = FREE
     pool: dict[Codes, NDArray[np.bool_]] = field(default_factory=dict, init=False)
     _by_rows: dict[bytes, Codes] = field(default_factory=dict, init=False)
     _pure: list[Codes] = field(default_factory=list, init=False)
@@ -122,7 +138,13 @@ class FormulaSearch:
         """Start without candidates; the first step searches them."""
         self._matrix: Floats | None = None
         self._lengths = np.zeros(0, dtype=np.intp)
+        self._prices = np.zeros(0)
         self._has_begun = False
+        n_literals = 2 * len(self.rows.names)
+        self._each = np.ones(n_literals) if self.bound.prices is None else self.bound.prices
+        self._barred = np.zeros(n_literals, dtype=np.bool_) if self.bound.barred is None else self.bound.barred.copy()
+        for code in self.bound.base:
+            self._barred[[code & ~1, code | 1]] = True
 
     def path(self, prices: Sequence[float]) -> list[Point]:
         """Return the best formula found at each price.
@@ -150,6 +172,9 @@ class FormulaSearch:
         if not self._has_begun:
             self._has_begun = True
             self._add_candidates(self._beam())
+            if self.bound.base and len(self.rows.yes):
+                # The required literals alone are a cube.
+                self._add_candidates({(): np.ones(len(self.rows.yes), dtype=np.bool_)})
         grown = self._climbed(self._state(start), price)
         if cover:
             pure = self._climbed(self._pure_cover(price), price)
@@ -164,14 +189,15 @@ class FormulaSearch:
             if lower.cubes == best[place].cubes:
                 continue
             state = self._climbed(self._state(lower.cubes), price)
-            if self._value(state, price) > best[place].score - price * best[place].n_literals + GAIN:
+            if self._value(state, price) > best[place].score - price * self._price(best[place].cubes) + GAIN:
                 best[place] = self._point(state, price)
         return best
 
     def allows(self, cubes: Sequence[Codes]) -> bool:
         """Return whether a formula is within the limits and all of its cubes have support."""
-        few = self.limits.allow(sum(map(len, cubes)), len(cubes))
-        return bool(few) and self._feasible(self._state(tuple(cubes)))
+        state = self._state(tuple(cubes))
+        few = self.limits.allow(state.n_literals, len(state.cubes))
+        return bool(few) and self._feasible(state)
 
     def score(self, cubes: Sequence[Codes]) -> float:
         """Return the score of a formula."""
@@ -182,28 +208,40 @@ class FormulaSearch:
         return _State([], np.zeros((0, len(self.rows.yes)), dtype=np.bool_))
 
     def _state(self, cubes: Sequence[Codes]) -> _State:
+        if self.bound.adds_cubes:
+            # The search is about the other cubes and literals.
+            cubes = list(dict.fromkeys(self.bound.bare(cube) for cube in cubes if cube not in self.bound.fixed))
         if not cubes:
             return self._empty
         return _State(list(cubes), np.stack([self._fires(cube) for cube in cubes]))
+
+    def _price(self, cubes: Sequence[Codes]) -> float:
+        """Return the price of a formula in usual literals, without what knowledge requires."""
+        if not self.bound.adds_cubes and self.bound.prices is None:
+            return sum(map(len, cubes))
+        own = [self.bound.bare(cube) for cube in cubes if cube not in self.bound.fixed]
+        return sum(map(self.bound.price, own))
 
     def _fires(self, cube: Codes) -> NDArray[np.bool_]:
         known = self.pool.get(cube)
         return self.rows.fires(cube) if known is None else known
 
     def _point(self, state: _State, price: float) -> Point:
-        return Point(price, tuple(state.cubes), self._score(state))
+        return Point(price, self.bound.whole(state.cubes), self._score(state))
 
     def _score(self, state: _State) -> float:
         covered = self.rows.targets @ state.fired.astype(np.float32)
         return float(self.rows.scores(covered[:1], covered[1:])[0])
 
     def _value(self, state: _State, price: float) -> float:
-        return self._score(state) - price * state.n_literals
+        return self._score(state) - price * self._price(state.cubes)
 
     def _feasible(self, state: _State) -> bool:
-        """Return whether every cube alone is right on enough weight, and is more precise than chance."""
+        """Return whether every cube alone is right on enough weight, more precise than chance, and allowed."""
         if not state.cubes:
             return True
+        if self.bound is not FREE and any(map(self.bound.forbids, state.cubes)):
+            return False
         alone = state.fires & (state.times == 1)
         if (alone.astype(np.float32) @ self.rows.right < self.support.unique - 1e-6).any():
             return False
@@ -233,10 +271,12 @@ class FormulaSearch:
         self.pool = {cube: fires[cube] for cube in sorted(kept, key=plainness)}
         self._matrix = np.stack(list(self.pool.values())).astype(np.float32)
         self._lengths = np.array([len(cube) for cube in self.pool], dtype=np.intp)
+        self._prices = np.array([self.bound.price(cube) for cube in self.pool])
         return True
 
     def _beam(self, uncovered: NDArray[np.bool_] | None = None) -> dict[Codes, NDArray[np.bool_]]:
-        return beam_cubes(self.rows, self.support, uncovered, self.depth)
+        bound = self.bound if not self.bound.base else replace(self.bound, barred=self._barred)
+        return beam_cubes(self.rows, self.support, uncovered, self.depth, bound)
 
     def _most_useful(self, cubes: list[Codes], found: Mapping[Codes, NDArray[np.bool_]]) -> list[Codes]:
         """Return the cubes with the best score alone, and the purest cubes for their size."""
@@ -304,12 +344,13 @@ class FormulaSearch:
         purity = (yes + PRIOR_ROWS * prior) / (yes + no + PRIOR_ROWS)
         covered = self.rows.targets @ state.fired.astype(np.float32)
         lengths = np.array([len(cube) for cube in cubes])
+        prices = np.array([self.bound.price(cube) for cube in cubes])
         gains = self.rows.scores(covered[0] + yes, covered[1] + no) - self._score(state)
 
         def build(place: int) -> _State:
             return _State([*state.cubes, cubes[place]], np.concatenate([state.fires, fires[place][None]]))
 
-        pays = (gains > price * lengths + GAIN) & self.limits.allow(state.n_literals + lengths, len(state.cubes) + 1)
+        pays = (gains > price * prices + GAIN) & self.limits.allow(state.n_literals + lengths, len(state.cubes) + 1)
         taken = self._first_feasible(np.where(pays, purity, -np.inf), -1.0, build)
         if taken is None:
             return False
@@ -390,10 +431,12 @@ class FormulaSearch:
         yes, no = added[:, : n + 1].T + base[:, :1], added[:, n + 1 :].T + base[:, 1:]
         kept = state.n_literals - np.array([0, *map(len, state.cubes)], dtype=np.intp)
         literals = kept[:, None] + self._lengths[None]
-        values = rows.scores(yes, no) - price * literals
+        each = [0.0, *map(self.bound.price, state.cubes)]
+        paid = sum(each) - np.array(each)
+        values = rows.scores(yes, no) - price * (paid[:, None] + self._prices[None])
         allowed = np.broadcast_to(self.limits.allow(literals, n), values.shape).copy()
         allowed[0] &= np.broadcast_to(self.limits.allow(literals[0], n + 1), literals[0].shape)
-        drops = rows.scores(base[1:, 0], base[1:, 1]) - price * kept[1:]
+        drops = rows.scores(base[1:, 0], base[1:, 1]) - price * paid[1:]
         return np.where(allowed, values, -np.inf), drops
 
     def _exchanged(self, state: _State, out: int, cube: Codes) -> _State:
@@ -431,7 +474,7 @@ class FormulaSearch:
             return None
         best: tuple[float, int, list[int]] | None = None
         for k, cube in enumerate(state.cubes):
-            if 1.0 - price * (state.n_literals + len(cube) + 2) <= value:
+            if 1.0 - price * (self._price(state.cubes) + self.bound.price(cube) + 2 * self._each.min()) <= value:
                 continue
             worth, literals = self._parted(state, k, price)
             if worth > value + GAIN and (best is None or worth > best[0]):
@@ -454,8 +497,10 @@ class FormulaSearch:
         fixed = rows.targets @ state.others[k].astype(np.float32)
         taken = [code & ~1 for code in cube] + [code | 1 for code in cube]
         yes, no = (fixed[i] + weight_of_either(alone * rows.targets[i], rows.columns) for i in (0, 1))
-        values = rows.scores(yes, no) - price * (state.n_literals + len(cube) + 2)
+        paid, own = self._price(state.cubes), self.bound.price(cube)
+        values = rows.scores(yes, no) - price * (paid + own + self._each[:, None] + self._each[None])
         values[taken] = values[:, taken] = -np.inf
+        values[self._barred] = values[:, self._barred] = -np.inf
         place = int(np.argmax(values))
         best, parts = float(values.flat[place]), list(divmod(place, values.shape[1]))
         left, covered, pure = alone, fixed, list[int]()
@@ -463,14 +508,15 @@ class FormulaSearch:
             hit, wrong = (sums[0] for sums in extended_weights(left[None], rows.targets, rows.columns))
             purity = (hit + PRIOR_ROWS * 0.5) / (hit + wrong + PRIOR_ROWS)
             purity[taken + pure] = -np.inf
+            purity[self._barred] = -np.inf
             literal = int(np.argmax(purity))
-            if hit[literal] <= 0:
+            if hit[literal] <= 0 or purity[literal] == -np.inf:
                 break
             pure.append(literal)
             covered = covered + np.array([hit[literal], wrong[literal]])
             left = left * (1 - rows.fires((literal,)))
-            n_literals = state.n_literals - len(cube) + len(pure) * (len(cube) + 1)
-            value = float(rows.scores(covered[:1], covered[1:])[0]) - price * n_literals
+            n_paid = paid - own + len(pure) * own + float(self._each[pure].sum())
+            value = float(rows.scores(covered[:1], covered[1:])[0]) - price * n_paid
             if len(pure) > 1 and value > best:
                 best, parts = value, list(pure)
         n_literals = state.n_literals - len(cube) + len(parts) * (len(cube) + 1)
@@ -500,7 +546,10 @@ class FormulaSearch:
         extended = extended_weights(fires, rows.targets, rows.columns)
         yes, no = extended[0] + fixed[:, 0], extended[1] + fixed[:, 1]
         literals = state.n_literals - removed.astype(np.intp) + 1
-        values = rows.scores(yes, no) - price * literals[:, None]
+        gone = np.array([0.0 if place is None else self._each[state.cubes[k][place]] for k, place in bases])
+        paid = self._price(state.cubes) - gone
+        values = rows.scores(yes, no) - price * (paid[:, None] + self._each[None])
+        values[:, self._barred] = -np.inf
         values[~np.broadcast_to(self.limits.allow(literals, len(state.cubes)), literals.shape)] = -np.inf
         for row, (k, out) in enumerate(bases):
             for p, code in enumerate(state.cubes[k]):
@@ -510,16 +559,17 @@ class FormulaSearch:
                     values[row, [code & ~1, code | 1]] = -np.inf
         # A cube keeps its last literal: without it the formula would be True.
         plain = fires @ rows.targets.T
-        drops = rows.scores(plain[:, 0] + fixed[:, 0, 0], plain[:, 1] + fixed[:, 1, 0]) - price * (literals - 1)
-        long = np.array([len(state.cubes[k]) > 1 and place is not None for k, place in bases])
+        drops = rows.scores(plain[:, 0] + fixed[:, 0, 0], plain[:, 1] + fixed[:, 1, 0]) - price * paid
+        least = 1 if self.bound.base else 2
+        long = np.array([len(state.cubes[k]) >= least and place is not None for k, place in bases])
         drops = np.where(long, drops, -np.inf)
         flat = np.concatenate([drops, values.ravel()])
         width = values.shape[1]
 
         def build(place: int) -> _State:
             row, literal = (place, -1) if place < len(bases) else divmod(place - len(bases), width)
-            k, gone = bases[row]
-            cube = [code for p, code in enumerate(state.cubes[k]) if p != gone]
+            k, left_out = bases[row]
+            cube = [code for p, code in enumerate(state.cubes[k]) if p != left_out]
             changed = tuple(sorted(cube if literal < 0 else [*cube, literal]))
             cubes, fired = list(state.cubes), state.fires.copy()
             cubes[k], fired[k] = changed, self._fires(changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, collected_warnings, quoted
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside
 from logiclens.explain.candidates import best_literal
@@ -37,6 +38,7 @@ from logiclens.metrics.rule_statistics import (
     confusion,
     count_decided,
     known,
+    rule_statistics,
 )
 from logiclens.metrics.scores import explanation_accuracy, metric_named
 from logiclens.nn.functional import THRESHOLD
@@ -46,8 +48,10 @@ from logiclens.report.result import (
     SCHEMA,
     Certified,
     ClassResult,
+    Comparison,
     ConceptFrequency,
     ConceptWords,
+    Constraint,
     CubeFrequency,
     Curves,
     Data,
@@ -59,6 +63,7 @@ from logiclens.report.result import (
     InputColumn,
     Metric,
     Parts,
+    ProtectedColumn,
     Recurrence,
     Relevance,
     Result,
@@ -459,7 +464,61 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
         headline=told.headline(),
         inputs=told.inputs(),
+        knowledge=tuple(Constraint(one.constraint, one.holds, one.reason) for one in model.knowledge_proofs()),
+        protected=tuple(_protected(model, rules, column) for column in getattr(model, "_protected", {})),
     )
+
+
+def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> ProtectedColumn:
+    """Measure the rules in each group of a protected column, and name the rules that use it."""
+    counted = statistics_aside(model, rules, by=model._protected[column])
+    used = [
+        format_formula(DNF([cube]), "unicode")
+        for rule in rules.rules
+        for cube in rule.cubes
+        if any(column in rules.predicate(concept).sources for concept in cube.concepts)
+    ]
+    return ProtectedColumn(column, counted.record().subgroups, tuple(used))
+
+
+def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:
+    """Return a result with what the knowledge costs: the same figures of a model learned without it.
+
+    The second model learns from the same training rows and is measured on the same held-out rows.
+
+    Args:
+        model: fitted with `knowledge` and `set_aside` on `X` and `y`.
+        result: what `result_of` returned for it.
+        X: the table that `fit` was given.
+        y: its labels.
+        weight: the weights of its rows. Default: None.
+    """
+    aside = model.set_aside_
+    if aside is None:
+        raise LogicLensError("a comparison needs rows that chose nothing: fit with set_aside=0.25.")
+    held = np.zeros(len(y), dtype=np.bool_)
+    held[aside.places] = True
+    labels = model._in_classes(np.asarray(y)) if model.target_cuts_ is not None else np.asarray(y)
+    free = clone(model).set_params(
+        knowledge=None, set_aside=0.0, split_by_time=None, above=None, quantiles=None, verbose=False
+    )
+    each = None if weight is None else np.asarray(weight)
+    with collected_warnings():
+        free.fit(X[~held], labels[~held], None if each is None else each[~held])
+        own = [measured_on(one, X[held], labels[held], each if each is None else each[held]) for one in (model, free)]
+    lines = [Comparison(name, value, own[1][name][0], unit) for name, (value, unit) in own[0].items()]
+    return replace(result, knowledge_cost=tuple(lines))
+
+
+def measured_on(model: EntropyClassifier, X: Any, labels: Any, weight: Any) -> dict[str, tuple[float | None, str]]:
+    """Return accuracy, macro-F1 and length of a model and its rules on some rows, each with its unit."""
+    rules = model.rules_
+    counted = rule_statistics(rules, model._packed(X), labels, weight=weight)
+    return {
+        "model accuracy": (100 * model.score(X, labels, weight), "%"),
+        "macro-F1 of the rules' decision": (known(100 * counted.macro_f1), "%"),
+        "conditions in all rules": (float(sum(map(len, (cube for rule in rules.rules for cube in rule.cubes)))), ""),
+    }
 
 
 def _data(model: EntropyClassifier, source: Source) -> Data:

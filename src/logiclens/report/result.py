@@ -13,7 +13,7 @@ from typing import Any
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.rule_set import RulesRecord
-from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord
+from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
 
 KIND, SCHEMA = "logiclens result", 2
 READABLE = (1, SCHEMA)
@@ -212,6 +212,34 @@ class InputColumn:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """A constraint of the knowledge, whether the rules keep to it on every possible row, and why."""
+
+    constraint: str
+    holds: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class ProtectedColumn:
+    """A protected column: how every rule does in each of its groups, and the rules that use the column, as text."""
+
+    column: str
+    groups: tuple[SubgroupRecord, ...]
+    used_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A figure of the model, and of a model learned on the same rows without the knowledge."""
+
+    name: str
+    value: float | None
+    without: float | None
+    unit: str
+
+
+@dataclass(frozen=True)
 class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
@@ -265,6 +293,9 @@ class Result:
     notes: tuple[str, ...]
     headline: Headline | None = None
     inputs: tuple[InputColumn, ...] = ()
+    knowledge: tuple[Constraint, ...] = ()
+    protected: tuple[ProtectedColumn, ...] = ()
+    knowledge_cost: tuple[Comparison, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -275,6 +306,8 @@ class Result:
         parts = {"rules": [str(rule.label) for rule in self.rules.rules]}
         parts["statistics"] = [entry.name for entry in statistics.classes]
         parts |= {f"the subgroup {quoted(g.name)}": [entry.name for entry in g.classes] for g in statistics.subgroups}
+        for column in self.protected:
+            parts |= {f"the group {quoted(g.name)}": [entry.name for entry in g.classes] for g in column.groups}
         for where, found in parts.items():
             if found != names:
                 raise LogicLensError(f"the classes of the result are {names}, but those of {where} are {found}.")

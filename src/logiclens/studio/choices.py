@@ -96,7 +96,8 @@ def column_doubts(frame: pd.DataFrame) -> dict[str, str]:
     }
     for column, (text, row) in mixed_columns(frame).items():
         doubts[column] = f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row})"
-    for column, cells in frame.items():
+    for name, cells in frame.items():
+        column = str(name)
         if is_float_dtype(cells):
             infinite = np.flatnonzero(np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan)))
             if len(infinite):

@@ -16,6 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from logiclens.errors import LogicLensError, quoted, require_extra
@@ -457,13 +458,16 @@ def bound_server(studio: Studio, port: int = 0) -> tuple[uvicorn.Server, socket.
     config = uvicorn.Config(
         studio.app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
-    server = uvicorn.Server(config)
-    original = server.handle_exit
+    return _StudioServer(config, studio), bound
 
-    def handle_exit(number: int, frame: Any) -> None:
-        # Open event streams end by themselves, so that nothing waits for them.
-        studio.ends.set()
-        original(number, frame)
 
-    server.handle_exit = handle_exit  # type: ignore[method-assign]
-    return server, bound
+class _StudioServer(uvicorn.Server):
+    """A server whose event streams end when it is told to stop, so that nothing waits for them."""
+
+    def __init__(self, config: uvicorn.Config, studio: Studio) -> None:
+        super().__init__(config)
+        self.studio = studio
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.studio.ends.set()
+        super().handle_exit(sig, frame)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart
 from logiclens.errors import LogicLensError
 from logiclens.nn.layers import EntropyNet
+
+if TYPE_CHECKING:
+    from logiclens.concepts.booleaniser import Cutting
 
 MANY_CLASSES = 12
 """Number of classes above which one price and one share are used for all, chosen on this many classes."""
@@ -82,11 +86,13 @@ class CutRows:
         table: the training rows.
         validation: rows that choose the epoch, if given.
         about: the subject of each concept, such as its column, if concepts of two tables are compared.
+        cutting: how the concepts were cut, if they were.
     """
 
     table: ConceptTable
     validation: ConceptTable | None = None
     about: Mapping[str, Hashable] | None = None
+    cutting: Cutting | None = None
 
 
 @dataclass(frozen=True, eq=False)

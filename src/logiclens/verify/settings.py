@@ -81,6 +81,25 @@ def _booleaniser(value: object) -> bool:
     )
 
 
+def _class_knowledge(value: object) -> bool:
+    names = (
+        "forbidden_columns", "forbidden", "required_conditions", "required_rules", "increasing", "decreasing",
+    )  # fmt: skip
+    keys = {**dict.fromkeys(names, _list_of(_text)), "false_alarm": _above_0, "miss": _above_0}
+    return isinstance(value, dict) and all(key in keys and keys[key](part) for key, part in value.items())
+
+
+def _knowledge(value: object) -> bool:
+    """Return whether a value is what people knew before training: lists of columns and conditions, and by class."""
+    names = ("forbidden_columns", "late_columns", "preferred_columns", "protected_columns", "forbidden")
+    keys = {**dict.fromkeys(names, _list_of(_text)), "classes": _classes}
+    return isinstance(value, dict) and all(key in keys and keys[key](part) for key, part in value.items())
+
+
+def _classes(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_class_knowledge, value.values()))
+
+
 def _committee(value: object) -> bool:
     """Return whether a value is 1, 2, or a number of pairs of 3 to 100 groups."""
     return value in (1, 2, *(n * (n - 1) // 2 for n in range(3, 101))) and not isinstance(value, bool | float)
@@ -95,6 +114,7 @@ SETTINGS: dict[str, Check] = {
     "epochs": _whole(1),
     "exact": lambda value: value is True,
     "hidden": lambda value: value != [] and _list_of(_whole(1, 65_536))(value),
+    "knowledge": _either(_nothing, _knowledge),
     "learning_rate": _above_0,
     "max_cubes": _either(_nothing, _whole(1)),
     "max_distinct": _whole(2),
@@ -116,7 +136,7 @@ SETTINGS: dict[str, Check] = {
     "validation": _share_below_1,
 }
 """The settings of an exact model of schema 3, each with the check of its value."""
-LATER_SETTINGS = ("above", "quantiles", "committee", "min_support", "split_by_time", "stable", "teacher")
+LATER_SETTINGS = ("above", "quantiles", "committee", "knowledge", "min_support", "split_by_time", "stable", "teacher")
 """Settings that came after schema 3; earlier folders do not have them."""
 SETTINGS_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
 """Settings that came with schema 3."""

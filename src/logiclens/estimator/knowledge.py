@@ -1,0 +1,212 @@
+"""Knowledge in `fit`: the table that is left to learn from, the concepts that it must have, what binds the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from logiclens.concepts.booleaniser import Booleaniser, Cutting, Wanted
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.estimator.inputs import RecordedAnswers, bare_predicates
+from logiclens.explain.bounds import RuleBounds
+from logiclens.formula.column_kinds import NUMBER, TRUTH_VALUE
+from logiclens.formula.knowledge import BoundKnowledge, Knowledge, Proof, TableColumns, prove
+from logiclens.formula.predicate import Predicate
+from logiclens.formula.target_cuts import cut_at_quantiles
+from logiclens.tables.frames import column_names, columns_of, parted
+from logiclens.words import enumeration
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
+    from logiclens.estimator.inputs import Prepared, Schema
+
+MOST_GROUPS = 12
+"""The most values of a protected column of numbers that are groups; more are cut into quarters of the rows."""
+
+
+def without_columns(rows: Any, removed: Sequence[str]) -> Any:
+    """Return a table without those of some columns that it has."""
+    known = column_names(rows) or ()
+    if isinstance(rows, ConceptTable):
+        return rows.with_columns([name for name in rows.names if name not in set(removed)])
+    for name in removed:
+        if name in known:
+            rows, _ = parted(rows, name)
+    return rows
+
+
+def check_columns(knowledge: Knowledge, rows: Any) -> None:
+    """Refuse columns that the table does not have, and a table that names none."""
+    names = rows.names if isinstance(rows, ConceptTable) else column_names(rows)
+    if names is None:
+        raise LogicLensError("knowledge names columns, and these rows have none: pass a table with names.")
+    for place, name in knowledge.columns:
+        if name not in names:
+            raise no_column(name, [str(one) for one in names], "the table", f", which {place} of the knowledge names")
+
+
+def learnable(model: EntropyClassifier, rows: Any) -> Any:
+    """Return the table without the columns that knowledge removes."""
+    knowledge = model.knowledge
+    if knowledge is None:
+        return rows
+    check_columns(knowledge, rows)
+    if knowledge.removed and model.teacher is not None and not isinstance(model.teacher, RecordedAnswers):
+        raise LogicLensError(
+            "a teacher answers whole rows, and the knowledge removes columns of them: leave out the teacher, or "
+            "forbidden_columns and late_columns."
+        )
+    return without_columns(rows, knowledge.removed)
+
+
+def bound_knowledge(
+    knowledge: Knowledge, rows: Any, classes: Sequence[str], *, multilabel: bool, bare: bool
+) -> BoundKnowledge:
+    """Return knowledge with its meaning on a table that `fit` was given, before columns are removed."""
+    if bare:
+        meant = bare_predicates(rows)
+        names = rows.names if isinstance(rows, ConceptTable) else [str(name) for name in column_names(rows) or ()]
+        kinds = {name: TRUTH_VALUE.name if name in meant else NUMBER.name for name in names}
+        return knowledge.bound_to(TableColumns(kinds, frozenset(), frozenset(), tuple(classes), multilabel, True))
+    columns = columns_of(rows)
+    numbers = [column for column in columns if column.kind == NUMBER.name]
+    flags = [c.name for c in numbers if set(np.unique(c.values[~c.missing]).tolist()) <= {0.0, 1.0}]
+    table = TableColumns(
+        {column.name: column.kind for column in columns},
+        frozenset(column.name for column in numbers if column.is_nominal),
+        frozenset(flags),
+        tuple(classes),
+        multilabel,
+    )
+    return knowledge.bound_to(table)
+
+
+def knowing(booleaniser: Booleaniser | None, bound: BoundKnowledge) -> Booleaniser | None:
+    """Return a booleaniser that makes the concepts of required rules too."""
+    if booleaniser is None:
+        return None
+    cuts = booleaniser.cuts
+    for predicate in bound.concepts:
+        how = cuts.get(predicate.column, "supervised") if isinstance(cuts, dict) else cuts
+        if how == "soft" and predicate.operator == ">=":
+            raise LogicLensError(
+                f"the required condition {quoted(str(predicate))} is a cut, and {quoted(predicate.column)} is not cut "
+                'but rescaled: leave out cuts="soft".'
+            )
+    return booleaniser.wanting(Wanted(bound.concepts, bound.ordered))
+
+
+def rule_bounds(bound: BoundKnowledge, ready: Prepared) -> RuleBounds:
+    """Return what binds the search on prepared rows and in all folds."""
+    grouped = ready.grouped
+    cuttings = [] if grouped is None else [cut.cutting for cut in (*grouped.without, grouped.cut)]
+    return RuleBounds(bound, _meanings(ready.schema, cuttings), _opposites([ready.schema.cutting, *cuttings]))
+
+
+def fitted_bounds(model: EntropyClassifier) -> RuleBounds | None:
+    """Return what binds the search on resamples of the rows of a fitted model."""
+    bound = getattr(model, "_bound", None)
+    return (
+        None if bound is None else RuleBounds(bound, _meanings(model.schema_, ()), _opposites([model.schema_.cutting]))
+    )
+
+
+def without_rows(model: EntropyClassifier) -> EntropyClassifier:
+    """Return the settings of a model and what its knowledge means, for a worker that is sent rows."""
+    made: EntropyClassifier = clone(model)
+    if getattr(model, "_bound", None) is not None:
+        made._bound, made.schema_ = model._bound, model.schema_
+    return made
+
+
+def _meanings(schema: Schema, cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
+    found = {name: meant for one in cuttings if one is not None for name, meant in one.predicates.items()}
+    return {**found, **schema.predicates, **{name: _bare(name) for name in schema.names if name not in _known(schema)}}
+
+
+def _known(schema: Schema) -> set[str]:
+    hidden = () if schema.cutting is None else schema.cutting.memberships
+    return {*schema.predicates, *hidden}
+
+
+def _bare(name: str) -> Predicate:
+    return Predicate(name, ">=", 0.5)
+
+
+def _opposites(cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
+    return {name: other for one in cuttings if one is not None for name, other in one.opposites.items()}
+
+
+def proofs_of(model: EntropyClassifier) -> tuple[Proof, ...]:
+    """Prove that the rules of a fitted or loaded model keep to its knowledge; for none, nothing."""
+    bound = model._bound if hasattr(model, "_bound") else stored_bound(model)
+    return () if bound is None else prove(model.rules_, bound)
+
+
+def stored_bound(model: EntropyClassifier) -> BoundKnowledge | None:
+    """Return the knowledge of a loaded model on its columns.
+
+    Of columns that have no concept, such as removed ones, the kind is not stored; conditions on them are not proved,
+    since no rule can be about them.
+    """
+    knowledge, schema = model.knowledge, model.schema_
+    if knowledge is None:
+        return None
+    columns = schema.columns or schema.names
+    kinds = dict.fromkeys((*columns, *(name for _, name in knowledge.columns)), NUMBER.name)
+    if schema.cutting is None:
+        kinds |= dict.fromkeys(schema.predicates, TRUTH_VALUE.name)
+    else:
+        kinds |= {name: kind for name, kind in schema.cutting.kinds.items() if name in kinds}
+    meant = schema.predicates.values()
+    flags = {one.column for one in meant if one.operator == "==" and one.value in (0, 1) and one.kind is NUMBER}
+    nominal = {one.column for one in meant if one.operator == "==" and one.kind is NUMBER} - flags
+    unused = {name for name in kinds if name not in {source for one in meant for source in one.sources}}
+    known = knowledge.about(set(kinds) - unused if schema.cutting is not None else set(kinds))
+    table = TableColumns(
+        kinds, frozenset(nominal), frozenset(flags), schema.class_names, schema.multilabel, schema.cutting is None
+    )
+    return known.bound_to(table)
+
+
+def note_of(model: EntropyClassifier) -> str | None:
+    """Return a sentence that says what knowledge does not bind."""
+    if model.knowledge is None or model.exact or not model.knowledge.binds_rules:
+        return None
+    return (
+        "the knowledge about conditions, rules, directions and costs binds the rules; the network is not bound by it. "
+        "With exact=True (--exact) the rules are the model."
+    )
+
+
+def protected_values(knowledge: Knowledge, rows: Any) -> dict[str, NDArray[np.object_]]:
+    """Return the group of each row by each protected column: its values, or quarters of the rows by many numbers."""
+    found: dict[str, NDArray[np.object_]] = {}
+    by_name = {column.name: column for column in columns_of(rows)} if knowledge.protected_columns else {}
+    for name in knowledge.protected_columns:
+        column = by_name[name]
+        gone = column.missing
+        if column.kind == NUMBER.name and len(np.unique(column.numbers[~gone])) > MOST_GROUPS:
+            numbers = column.numbers[~gone]
+            cuts = cut_at_quantiles(4, numbers, np.ones(len(numbers)))
+            groups = np.full(len(gone), None, dtype=object)
+            groups[~gone] = cuts.labels(numbers)
+        else:
+            cells = [None if lacking else column.cell(row) for row, lacking in enumerate(gone.tolist())]
+            groups = np.array(cells, dtype=object)
+        found[name] = groups
+    return found
+
+
+def broken(proofs: Sequence[Proof]) -> LogicLensError:
+    """Return the error for rules that do not keep to knowledge, which is a defect."""
+    failed = [proof.constraint for proof in proofs if not proof.holds]
+    return LogicLensError(
+        f"the rules do not keep to the knowledge ({enumeration([quoted(one) for one in failed])}); this is a defect "
+        "of logiclens."
+    )

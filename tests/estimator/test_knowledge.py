@@ -1,0 +1,213 @@
+"""Models that learn within knowledge: their rules keep to it on every row, judged by evaluating all of them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
+from logiclens.errors import LogicLensError
+from logiclens.report import result_of
+from logiclens.report.measurement import Source, compared
+from tests.examples import examples
+
+FAST = {"committee": 3, "epochs": 20, "verbose": False}
+VALUES = {"age": [0, 1, 2, 3, 4, 5, 6, 7], "unit": ["A", "B", "C", "D"], "sepsis": [False, True], "dose": [0, 1]}
+EVERY = pd.DataFrame(list(product(*VALUES.values())), columns=list(VALUES))
+TESTS = {
+    "age >= 3": lambda t: t.age >= 3,
+    "age < 5": lambda t: ~(t.age >= 5),
+    "unit is A": lambda t: t.unit == "A",
+    "unit is not B": lambda t: t.unit != "B",
+    "sepsis": lambda t: t.sepsis,
+    "not sepsis": lambda t: ~t.sepsis,
+    "dose is 1": lambda t: t.dose == 1,
+}
+"""Conditions with an evaluation of their own, in pandas."""
+
+
+def table(n=120, seed=0, n_classes=2):
+    rng = np.random.default_rng(seed)
+    rows = EVERY[EVERY.unit != "D"].sample(n, replace=True, random_state=seed).reset_index(drop=True)
+    score = (rows.age >= 4) * 1 + (rows.sepsis & (rows.unit == "A")) + (rows.dose == 1) * (seed % 2)
+    score = np.where(rng.random(n) < 0.15, rng.integers(0, 3, n), score)
+    return rows, np.array(["low", "mid", "high"])[np.minimum(score, n_classes - 1)]
+
+
+def cubes(model, name):
+    """On which of all rows each rule of a class fires."""
+    rules = model.rules_
+    return [_fires(rules, cube) for cube in rules.rule(name).cubes]
+
+
+def _fires(rules, cube):
+    held = np.ones(len(EVERY), dtype=bool)
+    for literal in cube:
+        held &= rules.predicate(literal.concept).held_by(EVERY) == literal.positive
+    return held
+
+
+def conjunction(rule):
+    return np.logical_and.reduce([TESTS[text](EVERY).to_numpy() for text in rule.split(" & ")])
+
+
+def judge(model, known):
+    """Evaluate every constraint on every row of the grid."""
+    rules = model.rules_
+    decided = rules.fires(EVERY) if rules.multilabel else rules.predict(EVERY)
+    for rule in rules.rules:
+        own = known.classes.get(rule.name, ClassKnowledge())
+        assert not set(known.removed).union(own.forbidden_columns) & {
+            rules.predicate(c).column for cube in rule.cubes for c in cube.concepts
+        }
+        fired = cubes(model, rule.label)
+        for text in (*known.forbidden, *own.forbidden):
+            assert all((f & ~conjunction(text)).any() or not f.any() for f in fired), text
+        for text in own.required_conditions:
+            assert all(not (f & ~conjunction(text)).any() for f in fired), text
+        for text in own.required_rules:
+            whole = np.logical_or.reduce(fired) if fired else np.zeros(len(EVERY), dtype=bool)
+            assert not (conjunction(text) & ~whole).any(), text
+        for columns, sign in ((own.increasing, 1), (own.decreasing, -1)):
+            for column in columns:
+                others = [name for name in VALUES if name != column]
+                order = EVERY.assign(here=decided == rule.label, at=sign * EVERY[column].astype(int))
+                for _, rows in order.sort_values("at").groupby(others):
+                    assert rows.here.is_monotonic_increasing, (rule.name, column)
+
+
+@st.composite
+def knowledge(draw, classes):
+    conditions = st.sampled_from(list(TESTS))
+    pairs = st.tuples(conditions, conditions).map(" & ".join) | conditions
+    columns = st.sampled_from(list(VALUES))
+    per_class = {}
+    for name in draw(st.lists(st.sampled_from(classes), unique=True, max_size=2)):
+        per_class[name] = ClassKnowledge(
+            required_conditions=draw(st.lists(conditions, max_size=1)),
+            required_rules=draw(st.lists(pairs, max_size=1)),
+            increasing=draw(st.lists(st.sampled_from(["age", "dose", "sepsis"]), unique=True, max_size=1)),
+            decreasing=draw(st.lists(st.sampled_from(["age", "dose"]), unique=True, max_size=1)),
+            forbidden=draw(st.lists(pairs, max_size=1)) if len(classes) > 2 else (),
+            miss=draw(st.none() | st.sampled_from([0.5, 5])),
+        )
+    return {
+        "forbidden_columns": draw(st.lists(columns, unique=True, max_size=1)),
+        "preferred_columns": draw(st.lists(columns, unique=True, max_size=1)),
+        "forbidden": draw(st.lists(pairs, max_size=2)),
+        "classes": per_class,
+    }
+
+
+@pytest.mark.parametrize("classes", [("low", "mid"), ("high", "low", "mid")], ids=["two", "three"])
+@examples(30)
+@given(data=st.data(), seed=st.integers(0, 3))
+def test_rules_keep_to_any_knowledge_on_every_row(classes, data, seed):
+    rows, labels = table(seed=seed, n_classes=len(classes))
+    parts = data.draw(knowledge(classes))
+    refusal = None
+    try:
+        known = Knowledge(**parts)
+        model = EntropyClassifier(knowledge=known, exact=seed % 2 == 0, **FAST | {"committee": 1})
+        model.fit(rows, labels)
+    except LogicLensError as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert "defect" not in refusal
+        return
+    judge(model, known)
+    assert all(proof.holds for proof in model.knowledge_proofs())
+
+
+@pytest.mark.parametrize("place", ["forbidden_columns", "late_columns"])
+def test_a_removed_column_changes_nothing(place, tmp_path):
+    rows, labels = table()
+    rows["leak"] = labels
+    known = Knowledge(**{place: ["leak"]})
+    folders = []
+    for seed in (0, 1):
+        moved = rows.assign(leak=rows.leak.sample(frac=1, random_state=seed).to_numpy())
+        model = EntropyClassifier(knowledge=known, **FAST).fit(moved, labels)
+        folders.append(model.save(tmp_path / str(seed)))
+    for file in ("model.json", "weights.safetensors"):
+        assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
+    assert "leak" not in model.schema_.columns
+    assert (model.predict(rows) == model.predict(rows.drop(columns="leak"))).all()
+
+
+def test_protected_columns_only_are_no_change(tmp_path):
+    rows, labels = table()
+    plain = EntropyClassifier(**FAST).fit(rows, labels)
+    watched = EntropyClassifier(knowledge=Knowledge(protected_columns=["unit"]), **FAST).fit(rows, labels)
+    assert watched.rules_ == plain.rules_
+    weights = [model.save(tmp_path / name) / "weights.safetensors" for model, name in ((plain, "a"), (watched, "b"))]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert "knowledge" not in (tmp_path / "a" / "model.json").read_text()
+
+
+def test_a_dearer_miss_finds_more_of_the_class():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.integers(0, 10, 600), "z": rng.integers(0, 10, 600)})
+    labels = np.where(rng.random(600) < rows.x / 12, "ill", "well")
+    recall = []
+    for miss in (0.2, 5):
+        known = Knowledge(classes={"ill": ClassKnowledge(miss=miss)})
+        said = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels).predict(rows)
+        recall.append((said[labels == "ill"] == "ill").mean())
+    assert recall[0] < recall[1]
+
+
+def test_a_folder_keeps_the_knowledge(tmp_path):
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(required_conditions=["unit is not B"], increasing=["age"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    assert loaded.knowledge == known
+    assert loaded.knowledge_proofs() == model.knowledge_proofs() != ()
+
+
+def test_the_soft_model_says_that_it_is_not_bound():
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(increasing=["age"])})
+    notes = EntropyClassifier(knowledge=known, **FAST).fit(rows, labels).explain().notes
+    assert any("the network is not bound" in note for note in notes)
+
+
+def test_protected_groups_are_measured_as_pandas_does():
+    rows, labels = table(400)
+    known = Knowledge(protected_columns=["unit"], forbidden_columns=["unit"])
+    model = EntropyClassifier(knowledge=known, set_aside=0.3, **FAST).fit(rows, labels)
+    source = Source("t", len(rows), 4, "y")
+    result = compared(model, result_of(model, model.explain(), source), rows, labels)
+    (column,) = result.protected
+    held = rows.iloc[model.set_aside_.places]
+    said, truth = model.rules_.predict(held), labels[model.set_aside_.places]
+    for group in column.groups:
+        here = (held.unit == group.name).to_numpy()
+        for counted in group.classes:
+            chosen = here & (said == counted.name)
+            assert counted.decision.decided.hits == chosen.sum()
+            assert counted.decision.precision.hits == (chosen & (truth == counted.name)).sum()
+            assert counted.decision.recall.total == (here & (truth == counted.name)).sum()
+    assert column.used_by == ()
+    assert result.knowledge_cost[0].name == "model accuracy"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"method": "paper"}, "needs method='search'"),
+        ({"class_weight": "balanced"}, "both weigh classes"),
+        ({"knowledge": 3}, "knowledge must be a logiclens.Knowledge"),
+    ],
+)
+def test_settings_that_exclude_knowledge_are_refused(settings, sentence):
+    rows, labels = table()
+    known = {"knowledge": Knowledge(classes={"mid": ClassKnowledge(miss=2)}), "verbose": False}
+    with pytest.raises(LogicLensError, match=sentence):
+        EntropyClassifier(**(known | settings)).fit(rows, labels)
