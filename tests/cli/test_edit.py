@@ -10,7 +10,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from logiclens import RuleSet
+from logiclens import EntropyClassifier, Knowledge, RuleSet
 from tests.cli_runs import exact, logiclens, refused, soft
 
 
@@ -108,3 +108,18 @@ def test_what_cannot_be_imported_is_refused(tmp_path: Path) -> None:
 
 def test_a_workbook_is_not_printed() -> None:
     assert "Excel is no text: name a file, such as -o rules.xlsx." in refused("export", exact().folder, "--to", "xlsx")
+
+
+def test_an_edit_is_held_to_the_knowledge_unless_let_go(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"age": [25, 37, 61, 74] * 20, "unit": ["A", "B"] * 40, "died": ["no", "no", "yes", "yes"] * 20}
+    )
+    model = EntropyClassifier(committee=1, epochs=20, exact=True, knowledge=Knowledge(forbidden=["unit is B"]))
+    model.fit(frame, target="died").save(tmp_path / "model")
+    path = script(tmp_path, '[[edit]]\ndo = "with_rule"\nclass = "yes"\nconditions = "unit is B & age >= 30"\n')
+    said = refused("edit", tmp_path / "model", path, "-o", tmp_path / "new")
+    assert "no rule implies unit is B, but the rule of yes" in said
+    assert not (tmp_path / "new").exists()
+    run = logiclens("edit", tmp_path / "model", path, "-o", tmp_path / "new", "--without-knowledge")
+    assert run.returncode == 0, run.stderr
+    assert EntropyClassifier.load(tmp_path / "new").knowledge is None

@@ -211,3 +211,35 @@ def test_settings_that_exclude_knowledge_are_refused(settings, sentence):
     known = {"knowledge": Knowledge(classes={"mid": ClassKnowledge(miss=2)}), "verbose": False}
     with pytest.raises(LogicLensError, match=sentence):
         EntropyClassifier(**(known | settings)).fit(rows, labels)
+
+
+def test_adopted_rules_keep_to_the_knowledge_or_are_refused(tmp_path):
+    rows, labels = table(seed=1)
+    known = Knowledge(forbidden=["dose >= 1"], classes={"low": ClassKnowledge(required_conditions=["age >= 1"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    model.save(tmp_path / "model")
+    for one in (model, EntropyClassifier.load(tmp_path / "model")):
+        rules = one.rules_.with_rule("low", "age >= 1 & dose >= 1")
+        with pytest.raises(LogicLensError, match="no rule implies dose >= 1, but the rule of low, age >= 1 & dose"):
+            one.adopt(rules)
+        rules = one.rules_.with_rule("low", "dose < 1")
+        with pytest.raises(LogicLensError, match="every rule of low implies age >= 1, but the rule dose < 1 does not"):
+            one.adopt(rules)
+        free = one.adopt(rules, with_knowledge=False)
+        assert (free.knowledge, free.knowledge_proofs()) == (None, ())
+        kept = one.adopt(one.rules_.with_rule("low", "age >= 1 & dose < 1"))
+        assert kept.knowledge == known
+        assert all(proof.holds for proof in kept.knowledge_proofs())
+
+
+def test_a_pinned_rule_that_knowledge_forbids_is_told_before_learning(monkeypatch):
+    rows, labels = table(seed=1)
+    known = Knowledge(forbidden=["dose >= 1"], classes={"low": ClassKnowledge(required_rules=["age >= 1 & dose < 1"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    allowed = model.rules_.with_rule("low", "age >= 5 & dose < 1").pin("low: age >= 5 & dose < 1")
+    again = model.refit(rows, labels, pinned=allowed)
+    assert all(proof.holds for proof in again.knowledge_proofs())
+    barred = model.rules_.with_rule("low", "dose >= 1").pin("low: dose >= 1")
+    monkeypatch.setattr(EntropyClassifier, "fit", None)
+    with pytest.raises(LogicLensError, match="no rule implies dose >= 1, but the rule of low, dose >= 1, implies it"):
+        model.refit(rows, labels, pinned=barred)

@@ -108,7 +108,7 @@ def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
         ({"move": "add", "rule": None}, "'rule' must be a text"),
     ],
 )
-def test_a_bad_edit_is_one_sentence_and_the_old_rules_stay(learned, sent, sentence):
+def test_a_bad_edit_is_told_and_the_rules_stay(learned, sent, sentence):
     editor = learned.studio.session.editor()
     before, revision = editor.rules, learned.studio.session.revision
     answer = learned.act("edit", **sent)
@@ -205,7 +205,7 @@ def test_formats_are_exported_by_their_name_alone(learned, name):
     assert (refused.status_code, "there is no export format" in refused.text) == (400, True)
 
 
-def test_the_report_of_an_edited_version_is_measured_on_held_out_rows(learned):
+def test_the_report_of_a_version_is_of_held_out_rows(learned):
     assert "not used to make them" in learned.get("report").text
     assert learned.studio.session.editor().looks == 0
     shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))

@@ -209,13 +209,15 @@ WRONG = {
     "learning_rate": [0, "1"], "max_cubes": [0], "max_distinct": [1], "max_literals": [0], "method": ["paper"],
     "min_support": [-1], "penalty_weight": [-1], "price": [1, -0.1], "random_state": [-1, 2**32], "resolve": ["odd"],
     "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "split_by_time": [1, ""], "stable": [None],
-    "teacher": ["x"], "temperature": [0, 2e6], "validation": [1, -0.1],
+    "knowledge": [[], "sex", {"forbidden": "sex"}], "teacher": ["x"], "temperature": [0, 2e6],
+    "validation": [1, -0.1],
 }  # fmt: skip
 RIGHT = {
     "above": [None, 150, -0.5], "quantiles": [None, 3],
     "booleanise": [None, "soft", {"cuts": {"a": [1, "x"], "b": "soft"}, "n_cuts": None, "max_categories": 20}],
     "class_weight": [None, "balanced", [1, 2.5]], "committee": [None, 1, 2, 3, 10], "cuts_on": ["train", "all"],
-    "hidden": [[1], [20, 5]], "max_cubes": [None, 1], "max_literals": [None, 1], "max_distinct": [2],
+    "hidden": [[1], [20, 5]], "knowledge": [None, {}], "max_cubes": [None, 1], "max_literals": [None, 1],
+    "max_distinct": [2],
     "min_support": [None, 0], "penalty_weight": [0], "price": [None, 0, 0.5], "random_state": [None, 0, 2**32 - 1],
     "resolve": ["order", "confidence", "none"], "score_against": [None, "network", "labels"], "set_aside": [0, 0.5],
     "shared_tail": [True, False], "split_by_time": [None, "admitted"],

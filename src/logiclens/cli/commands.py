@@ -913,6 +913,12 @@ EditTarget: TypeAlias = Annotated[
 Who: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Who edits, for the history. Example: --who 'Dr. Weber'")
 ]
+WithoutKnowledge: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--without-knowledge", help="Let go of the knowledge of the model: rules that it forbids are refused otherwise."
+    ),
+]
 NewModel: TypeAlias = Annotated[
     Path, typer.Option("--out", "-o", metavar="NEW", help="Folder of the new model.", show_default=False)
 ]
@@ -928,6 +934,7 @@ def edit(
     data: EditData = None,
     target: EditTarget = None,
     who: Who = None,
+    without_knowledge: WithoutKnowledge = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
@@ -958,10 +965,10 @@ def edit(
       logiclens edit model script.toml --data patients.csv --who 'Dr. Weber' -o edited
       logiclens diff model edited --data patients.csv
     """
-    from logiclens.cli.edit import edit_model
+    from logiclens.cli.edit import EditOptions, edit_model
 
     reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
-    edit_model(model, script, reading=reading, target=target, who=who, out=out, json=json, quiet=quiet)
+    edit_model(model, script, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
 @app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet or in DMN.")
@@ -979,6 +986,7 @@ def import_(
     data: EditData = None,
     target: EditTarget = None,
     who: Who = None,
+    without_knowledge: WithoutKnowledge = False,
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
@@ -996,10 +1004,10 @@ def import_(
       logiclens import rules.xlsx --model model --data patients.csv -o edited
       logiclens import rules.dmn --model model --who 'Dr. Weber' -o edited
     """
-    from logiclens.cli.edit import import_rules
+    from logiclens.cli.edit import EditOptions, import_rules
 
     reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
-    import_rules(file, model, reading=reading, target=target, who=who, out=out, json=json, quiet=quiet)
+    import_rules(file, model, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
 @app.command(cls=Command, short_help="Make the HTML page of a saved model again.")

@@ -65,30 +65,47 @@ def _listed(order: Any) -> list[Any]:
 # The command edit ----------------------------------------------------------------------------------------------------
 
 
-def edit_model(
-    folder: Path,
-    script: Path,
-    *,
-    reading: TableSource | None,
-    target: str | None,
-    who: str | None,
-    out: Path,
-    json: str | None,
-    quiet: bool,
-) -> None:
+@dataclass(frozen=True)
+class EditOptions:
+    """What `edit` and `import` are told alike.
+
+    Args:
+        reading: the table to measure the rules on; None for none.
+        target: the column of the table with the classes, where its name is not the model's.
+        who: the person, for the history.
+        out: the folder of the new model.
+        json: where to write the figures as JSON.
+        quiet: print nothing.
+        with_knowledge: refuse rules that do not keep to the knowledge of the model.
+    """
+
+    reading: TableSource | None
+    target: str | None
+    who: str | None
+    out: Path
+    json: str | None
+    quiet: bool
+    with_knowledge: bool
+
+    def check(self) -> None:
+        """Refuse outputs that cannot be written, before anything is read."""
+        check_outputs(self.json, data=None if self.reading is None else self.reading.source)
+        check_model_target(self.out)
+
+
+def edit_model(folder: Path, script: Path, options: EditOptions) -> None:
     """Apply the edits of a script to the rules of a saved model, and save the model of the new rules."""
-    check_outputs(json, data=None if reading is None else reading.source)
-    check_model_target(out)
+    options.check()
     entries = read_script(script)
-    opened = _Opened(folder, reading, target)
+    opened = _Opened(folder, options.reading, options.target)
     rules = opened.rules
     for number, entry in enumerate(entries, 1):
         try:
-            rules = apply(entry, rules, who)
+            rules = apply(entry, rules, options.who)
         except LogicLensError as error:
             raise LogicLensError(f"edit {number} of {named(script)}: {error}") from None
         rules = opened.measured(rules)
-    _save(opened, rules, out, json, quiet)
+    _save(opened, rules, options)
 
 
 def read_script(path: Path) -> list[dict[str, Any]]:
@@ -158,27 +175,16 @@ def apply(entry: Mapping[str, Any], rules: RuleSet, who: str | None = None) -> R
 # The command import --------------------------------------------------------------------------------------------------
 
 
-def import_rules(
-    file: Path,
-    folder: Path,
-    *,
-    reading: TableSource | None,
-    target: str | None,
-    who: str | None,
-    out: Path,
-    json: str | None,
-    quiet: bool,
-) -> None:
+def import_rules(file: Path, folder: Path, options: EditOptions) -> None:
     """Read rules that people changed in a sheet or a decision table, and save the model of the new rules."""
-    check_outputs(json, data=None if reading is None else reading.source)
-    check_model_target(out)
+    options.check()
     suffix = file.suffix.lower()
     if suffix not in (".xlsx", ".xlsm", ".dmn", ".xml"):
         raise LogicLensError(f"{named(file)} is neither a sheet (.xlsx) nor a decision table (.dmn).")
     if not file.is_file():
         raise LogicLensError(f"there is no file {named(file)}.")
-    opened = _Opened(folder, reading, target)
-    note = Note(None, who, None)
+    opened = _Opened(folder, options.reading, options.target)
+    note = Note(None, options.who, None)
     try:
         if suffix in (".xlsx", ".xlsm"):
             from logiclens.export.xlsx import from_xlsx
@@ -190,7 +196,7 @@ def import_rules(
             rules = from_dmn(file.read_bytes(), opened.rules, note=note, name=named(file))
     except OSError as error:
         raise LogicLensError(f"cannot read {named(file)} ({error.strerror or error}).") from None
-    _save(opened, opened.measured(rules), out, json, quiet)
+    _save(opened, opened.measured(rules), options)
 
 
 # Both ----------------------------------------------------------------------------------------------------------------
@@ -242,9 +248,9 @@ def _measured_table(saved: Any, reading: TableSource, target: str | None) -> tup
     return MeasuredTable(rows, saved.labels(kept[wanted]), source=source), rows
 
 
-def _save(opened: _Opened, rules: RuleSet, out: Path, json: str | None, quiet: bool) -> None:
-    old = opened.rules
-    adopted = opened.model.adopt(rules)
+def _save(opened: _Opened, rules: RuleSet, options: EditOptions) -> None:
+    old, out, json = opened.rules, options.out, options.json
+    adopted = opened.model.adopt(rules, with_knowledge=options.with_knowledge)
     adopted.save(out)
     made = rules.history[len(old.history) :]
     write_json(
@@ -256,7 +262,7 @@ def _save(opened: _Opened, rules: RuleSet, out: Path, json: str | None, quiet: b
         },
         json,
     )
-    printer = Printer(quiet=quiet or json == STANDARD)
+    printer = Printer(quiet=options.quiet or json == STANDARD)
     for number, line in enumerate(made, 1):
         printer.say(f"{number}. {_without_figures(line)}{_change(line.before, line.after)}")
     if not made:

@@ -16,6 +16,7 @@ from logiclens.concepts.booleaniser import Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.estimator.inputs import Schema
+from logiclens.estimator.knowledge import check_kept
 from logiclens.explain.exact import compiled_network
 from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS
 from logiclens.formula.condition import CONCEPT, ZERO_ONE
@@ -33,13 +34,16 @@ KEPT = ("classes_", "target_name_", "target_cuts_", "n_features_in_", "feature_n
 """What an adopted model has of the model that it was made of."""
 
 
-def adopted(model: EntropyClassifier, rules: RuleSet, origin: Mapping[str, Any]) -> EntropyClassifier:
+def adopted(
+    model: EntropyClassifier, rules: RuleSet, origin: Mapping[str, Any], *, with_knowledge: bool
+) -> EntropyClassifier:
     """Return an exact model of edited rules; see `EntropyClassifier.adopt`.
 
     Args:
         model: the fitted model that the rules were edited of.
         rules: the rules.
         origin: the metrics and the hash of the data that the model was fitted on.
+        with_knowledge: refuse rules that do not keep to the knowledge of the model; without it the new model has none.
     """
     if not isinstance(rules, RuleSet):
         raise LogicLensError(f"a model adopts a RuleSet, such as model.rules_.without('died#2'), got {quoted(rules)}.")
@@ -54,7 +58,7 @@ def adopted(model: EntropyClassifier, rules: RuleSet, origin: Mapping[str, Any])
     )
     compiled = compiled_network(known.formulas, table, agreement=None, temperature=float(model.temperature))
     settings = model.get_params(deep=False) | {"exact": True, "method": "search", "teacher": None}
-    made = type(model)(**settings)
+    made = type(model)(**settings if with_knowledge else settings | {"knowledge": None})
     for name in KEPT:
         if hasattr(model, name):
             setattr(made, name, getattr(model, name))
@@ -62,6 +66,7 @@ def adopted(model: EntropyClassifier, rules: RuleSet, origin: Mapping[str, Any])
     made.network_, made.certificate_ = compiled.network, compiled.certificate
     made.set_aside_ = made.booleaniser_ = None
     made._rules, made._origin = known, dict(origin)
+    check_kept(made, known)
     return made
 
 

@@ -741,11 +741,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @within_memory()
-    def adopt(self, rules: RuleSet) -> EntropyClassifier:
+    def adopt(self, rules: RuleSet, *, with_knowledge: bool = True) -> EntropyClassifier:
         """Return an exact model of edited rules: on every row it answers as they do, and its certificate says so.
 
         `rules` are those of `rules_` after edits (see `RuleSet.with_rule`); they may ask new conditions of the columns
         of the model. The certificate records their history. The new model keeps no rows; this model stays as it is.
+        Rules that do not keep to the knowledge of the model are refused; `with_knowledge=False` lets go of it.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
         >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
@@ -754,7 +755,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array(['well', 'ill'], dtype='<U4')
         """
         self._check_fitted()
-        return adopted(self, rules, origin_of(self))
+        return adopted(self, rules, origin_of(self), with_knowledge=with_knowledge)
 
     @within_memory()
     def refit(
@@ -776,7 +777,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "flu": [0, 1, 0, 0] * 10})
         >>> model = EntropyClassifier(committee=3).fit(table, ["well", "ill", "ill", "ill"] * 10)
         >>> rules = model.rules_.with_rule("ill", "age >= 70")
-        >>> again = model.refit(table, ["well", "ill", "ill", "ill"] * 10, pinned=rules.pin(rules.rule_ids[-1]))
+        >>> again = model.refit(table, ["well", "ill", "ill", "ill"] * 10, pinned=rules.pin("ill: age >= 70"))
         >>> "age >= 70" in again.rules_.concepts
         True
         """

@@ -24,6 +24,7 @@ from logiclens.words import enumeration
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
     from logiclens.estimator.inputs import Prepared, Schema
+    from logiclens.formula.rule_set import RuleSet
 
 MOST_GROUPS = 12
 """The most values of a protected column of numbers that are groups; more are cut into quarters of the rows."""
@@ -172,6 +173,17 @@ def stored_bound(model: EntropyClassifier) -> BoundKnowledge | None:
         kinds, frozenset(nominal), frozenset(flags), schema.class_names, schema.multilabel, schema.cutting is None
     )
     return known.bound_to(table)
+
+
+def check_kept(model: EntropyClassifier, rules: RuleSet) -> None:
+    """Refuse rules for a model that do not keep to its knowledge, naming the constraint and the rule."""
+    bound = stored_bound(model)
+    for proof in () if bound is None else prove(rules, bound):
+        if not proof.holds:
+            raise LogicLensError(
+                f"the knowledge of the model says that {proof.constraint}, but {proof.reason}. Change that rule, or "
+                "let go of the knowledge: adopt(rules, with_knowledge=False), --without-knowledge."
+            )
 
 
 def note_of(model: EntropyClassifier) -> str | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from logiclens.errors import LogicLensError, collected_warnings, quoted
+from logiclens.estimator.knowledge import check_kept
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.edits import Note, shown
 from logiclens.formula.groups import NO_GROUPS
@@ -41,6 +42,7 @@ def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, 
         raise LogicLensError("no rule is pinned: pass rules of which some are, such as model.rules_.pin('died#1').")
     if pinned.multilabel or model.quantiles is not None:
         raise LogicLensError("rules are searched again for one label per row, whose classes do not depend on the rows.")
+    check_pins(model, pinned)
     rows, labels = parted(rows, labels)
     classes = np.asarray(model._in_classes(label_array(labels)))
     left = np.flatnonzero(~_covered(pinned, rows))
@@ -57,6 +59,19 @@ def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, 
     what = f"searched again around {count_with_noun(len(told), 'pinned rule')}, {'; '.join(told)}"
     made = replace(made, history=(*pinned.history, note.entry(what, pinned.measured)))
     return found.adopt(made.measure(rows, classes).rules)
+
+
+def check_pins(model: EntropyClassifier, pinned: RuleSet) -> None:
+    """Refuse pinned rules that the knowledge of the model forbids, before anything is learned."""
+    if model.knowledge is None:
+        return
+    rules = tuple(
+        replace(rule, formula=DNF(cubes), confidence=(0.0,) * len(cubes))
+        for rule, cubes in ((rule, [cube for cube in rule.cubes if cube in rule.pinned]) for rule in pinned.rules)
+    )
+    known = clone(model).set_params(knowledge=model.knowledge.of_each_rule)
+    known.schema_ = model.schema_
+    check_kept(known, replace(pinned, rules=rules, resolve="order", order=()))
 
 
 def _covered(pinned: RuleSet, rows: Any) -> NDArray[np.bool_]:

@@ -218,6 +218,17 @@ class Knowledge:
         """Whether a model learned within it may differ; protected columns are only reported."""
         return bool(self.removed or self.preferred_columns) or self.binds_rules
 
+    @property
+    def of_each_rule(self) -> Knowledge:
+        """What binds each rule alone: all but required rules, directions and costs, which bind a class as a whole."""
+        return replace(
+            self,
+            classes={
+                name: replace(known, required_rules=(), increasing=(), decreasing=(), false_alarm=None, miss=None)
+                for name, known in self.classes.items()
+            },
+        )
+
     def about(self, columns: Collection[str]) -> Knowledge:
         """Return the knowledge without conditions and directions on other columns than these."""
 
@@ -772,14 +783,17 @@ def _single(rules: DecisionRules, formula: DNF, meant: Mapping[str, Predicate]) 
     )
 
 
+def _words_of_cube(rules: DecisionRules, cube: Cube) -> str:
+    return words_of([(rules.predicate(one.concept), one.positive) for one in cube]) or "True"
+
+
 def _never_implies(rules: DecisionRules, conditions: Sequence[Meant], among: Sequence[Rule], told: str) -> Proof:
     cube, meant = _cube_of(rules, conditions)
     wanted = Implies(DNF([cube]))
     for rule in among:
         for own in rule.cubes:
             if check(_single(rules, DNF([own]), meant), wanted).holds:
-                shown = words_of([(rules.predicate(one.concept), one.positive) for one in own])
-                return Proof(told, False, f"the rule of {rule.name}, {shown or 'True'}, implies it")
+                return Proof(told, False, f"the rule of {rule.name}, {_words_of_cube(rules, own)}, implies it")
     return Proof(told, True, "each rule fires on a possible row on which it does not hold")
 
 
@@ -787,8 +801,11 @@ def _implies(rules: DecisionRules, rule: Rule, conditions: Sequence[Meant]) -> P
     cube, meant = _cube_of(rules, conditions)
     if rule.is_complement:
         return Proof("", False, f"{rule.name} has no rules of its own")
-    found = check(_single(rules, DNF(rule.cubes), meant), Implies(DNF([cube])))
-    return Proof("", found.holds, "it does on every possible row" if found.holds else found.reason)
+    for own in rule.cubes:
+        found = check(_single(rules, DNF([own]), meant), Implies(DNF([cube])))
+        if not found.holds:
+            return Proof("", False, f"the rule {_words_of_cube(rules, own)} does not")
+    return Proof("", True, "it does on every possible row")
 
 
 def _has_rule(rules: DecisionRules, place: int, conditions: Sequence[Meant], told: str) -> Proof:
