@@ -26,7 +26,8 @@ TABLE = patients().to_csv(index=False).encode()
 
 
 def files_below(root: Path) -> list[str]:
-    return sorted(path.name for path in root.rglob("*") if path.is_file())
+    # Not rglob, which fails when a folder goes while it looks.
+    return sorted(name for _, _, names in os.walk(root) for name in names)
 
 
 # Who may ask --------------------------------------------------------------------------------------------------------
