@@ -111,7 +111,7 @@ def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
         ({"move": "add", "rule": None}, "'rule' must be a text"),
     ],
 )
-def test_a_bad_edit_is_one_sentence_and_the_old_rules_stay(learned, sent, sentence):
+def test_a_bad_edit_is_one_sentence_and_rules_stay(learned, sent, sentence):
     editor = learned.studio.session.editor()
     before, revision = editor.rules, learned.studio.session.revision
     answer = learned.act("edit", **sent)
@@ -217,7 +217,7 @@ def test_the_sheet_and_the_decision_table_are_read_back(learned):
     assert from_dmn(learned.get("export/dmn").content, rules) == rules
 
 
-def test_the_report_of_an_edited_version_is_measured_on_held_out_rows(learned):
+def test_the_report_of_edited_rules_is_of_held_out_rows(learned):
     assert "not used to make them" in learned.get("report").text
     assert learned.studio.session.editor().looks == 0
     shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))

@@ -424,7 +424,7 @@ def test_a_folder_of_another_kind_is_no_work(tab):
     assert tab.get("main").status_code == 200
 
 
-def test_a_killed_server_leaves_a_work_that_is_gone_on_with(tmp_path, tabs):
+def test_the_work_of_a_killed_server_is_restored(tmp_path, tabs):
     table = tmp_path / "patients.csv"
     table.write_bytes(patients(1500).to_csv(index=False).encode())
     root = tmp_path / "works"
