@@ -211,7 +211,7 @@ def test_markup_of_an_upload_runs_nowhere(visits, tmp_path):
     path = tmp_path / "patients.csv"
     path.write_text(frame.to_csv(index=False), encoding="utf-8")
     here.page.locator("#file").set_input_files(path)
-    here.page.get_by_text(name).first.wait_for()
+    here.page.locator("th label").get_by_text(name).wait_for()
     here.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked=1\">')")
     assert here.page.evaluate("window.hacked") is None
     # The policy refuses what this test itself has put into the page, and says so.

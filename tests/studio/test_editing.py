@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from logiclens.export import from_dmn, from_xlsx
+from logiclens.export.registry import format_named
 from logiclens.formula.rule_set import RuleSet
+from logiclens.studio.pages import EXPORTS
 from tests.cli_runs import logiclens
 from tests.studio.conftest import patients
 
@@ -108,7 +111,7 @@ def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
         ({"move": "add", "rule": None}, "'rule' must be a text"),
     ],
 )
-def test_a_bad_edit_is_told_and_the_rules_stay(learned, sent, sentence):
+def test_a_bad_edit_is_one_sentence_and_rules_stay(learned, sent, sentence):
     editor = learned.studio.session.editor()
     before, revision = editor.rules, learned.studio.session.revision
     answer = learned.act("edit", **sent)
@@ -196,16 +199,25 @@ def test_an_edited_model_is_exported_and_verified(learned, tmp_path):
     assert "guideline" in str(rules.history[0])
 
 
-@pytest.mark.parametrize("name", ["sql", "python", "pmml"])
+@pytest.mark.parametrize("name", EXPORTS)
 def test_formats_are_exported_by_their_name_alone(learned, name):
+    assert f'href="export/{name}"' in learned.get("main").json()["main"]
     answer = learned.get(f"export/{name}")
     assert answer.status_code == 200
-    assert len(answer.content) > 50
+    assert answer.content == format_named(name).content(learned.studio.session.editor().rules)
     refused = learned.get(f"export/{name}x")
     assert (refused.status_code, "there is no export format" in refused.text) == (400, True)
 
 
-def test_the_report_of_a_version_is_of_held_out_rows(learned):
+def test_the_sheet_and_the_decision_table_are_read_back(learned):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    rules = learned.studio.session.editor().rules
+    assert from_xlsx(learned.get("export/xlsx").content, rules) == rules
+    assert from_dmn(learned.get("export/dmn").content, rules) == rules
+
+
+def test_the_report_of_edited_rules_is_of_held_out_rows(learned):
     assert "not used to make them" in learned.get("report").text
     assert learned.studio.session.editor().looks == 0
     shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))

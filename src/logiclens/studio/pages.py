@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from logiclens.export.registry import FORMATS
+from logiclens.export.registry import format_named
 from logiclens.formula.rule_set import who_decides
 from logiclens.metrics.rule_statistics import Share
 from logiclens.progress import ProgressState, duration
@@ -26,7 +26,7 @@ SIGN_WORDS = {
     "known": "is not missing",
 }  # fmt: skip
 """How the page words the comparisons of a new condition."""
-EXPORTS = ("sql", "python", "pmml")
+EXPORTS = ("xlsx", "sql", "python", "pmml", "dmn")
 """The export formats that the page offers; the registry has the others."""
 
 
@@ -125,7 +125,7 @@ def _rules(session: Session) -> str:
         tiles=page.tiles(result) if editor is None else _tiles(editor),
         deciding=" ".join([who_decides(result.rules)]),
         fields=session.fields(),
-        formats=[entry for entry in FORMATS if entry.name in EXPORTS],
+        formats=[format_named(name) for name in EXPORTS],
     )
 
 

@@ -307,8 +307,8 @@ class Session:
         if name == "model":
             return Download("model.zip", self._model_files(work, rules), "application/zip")
         found = format_named(name)
-        text = found.text(rules)
-        return Download(f"rules{found.suffix}", text.encode("utf-8"), "text/plain; charset=utf-8")
+        kind = "application/octet-stream" if found.is_binary else "text/plain; charset=utf-8"
+        return Download(f"rules{found.suffix}", found.content(rules), kind)
 
     def _model_files(self, work: Work, rules: RuleSet) -> bytes:
         """Return the model folder as a zip file: as learned, or with edited rules compiled and certified anew."""
