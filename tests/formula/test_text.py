@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import cProfile
+import gc
 import random
 
 import pytest
@@ -370,3 +372,15 @@ def test_a_parenthesis_joined_to_literals_is_multiplied_out():
     assert parse("(a | b) & False") == DNF.false
     assert parse("a & b & a & ~b") == DNF.false
     assert parse("(a | a) & (b)") == parse("a & b")
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+@pytest.mark.parametrize("text", ["a & b", "a & ("])
+def test_parsing_leaves_the_garbage_collector_as_it_was(text, is_enabled):
+    (gc.enable if is_enabled else gc.disable)()
+    try:
+        with contextlib.suppress(FormulaSyntaxError):
+            parse(text)
+        assert gc.isenabled() == is_enabled
+    finally:
+        gc.enable()

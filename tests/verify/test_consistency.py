@@ -202,22 +202,37 @@ def test_the_checker_knows_every_setting():
     assert set(SETTINGS) == set(EntropyClassifier().get_params(deep=False)) - {"verbose"}
 
 
+KNOWN = [
+    *({name: ["age"]} for name in (
+        "forbidden_columns", "late_columns", "preferred_columns", "protected_columns", "forbidden",
+    )),
+    *({"classes": {"ill": {name: ["age"]}}} for name in (
+        "forbidden_columns", "forbidden", "required_conditions", "required_rules", "increasing", "decreasing",
+    )),
+    {"classes": {"ill": {"false_alarm": 0.5, "miss": 2}, "well": {}}},
+]  # fmt: skip
+"""Knowledge of every kind."""
 WRONG = {
     "above": ["150", True], "quantiles": [1, 2.5],
     "booleanise": ["odd", {"cuts": "soft"}, 3], "class_weight": ["odd", [-1]], "committee": [0, 4, True, 3.0],
     "cuts_on": ["odd", None], "epochs": [0, True, 1.5], "exact": [False, 1], "hidden": [[], [0], 20],
+    "knowledge": [
+        {"forbidden": "age"}, {"late_columns": [1]}, {"odd": []}, {"classes": []}, {"classes": {"ill": []}},
+        {"classes": {"ill": {"odd": []}}}, {"classes": {"ill": {"increasing": "age"}}},
+        {"classes": {"ill": {"miss": 0}}}, {"classes": {"ill": {"false_alarm": "1"}}},
+    ],
     "learning_rate": [0, "1"], "max_cubes": [0], "max_distinct": [1], "max_literals": [0], "method": ["paper"],
     "min_support": [-1], "penalty_weight": [-1], "price": [1, -0.1], "random_state": [-1, 2**32], "resolve": ["odd"],
     "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "split_by_time": [1, ""], "stable": [None],
-    "knowledge": [[], "sex", {"forbidden": "sex"}], "teacher": ["x"], "temperature": [0, 2e6],
+    "teacher": ["x"], "temperature": [0, 2e6],
     "validation": [1, -0.1],
 }  # fmt: skip
 RIGHT = {
     "above": [None, 150, -0.5], "quantiles": [None, 3],
     "booleanise": [None, "soft", {"cuts": {"a": [1, "x"], "b": "soft"}, "n_cuts": None, "max_categories": 20}],
     "class_weight": [None, "balanced", [1, 2.5]], "committee": [None, 1, 2, 3, 10], "cuts_on": ["train", "all"],
-    "hidden": [[1], [20, 5]], "knowledge": [None, {}], "max_cubes": [None, 1], "max_literals": [None, 1],
-    "max_distinct": [2],
+    "hidden": [[1], [20, 5]], "knowledge": [None, {}, *KNOWN],
+    "max_cubes": [None, 1], "max_literals": [None, 1], "max_distinct": [2],
     "min_support": [None, 0], "penalty_weight": [0], "price": [None, 0, 0.5], "random_state": [None, 0, 2**32 - 1],
     "resolve": ["order", "confidence", "none"], "score_against": [None, "network", "labels"], "set_aside": [0, 0.5],
     "shared_tail": [True, False], "split_by_time": [None, "admitted"],

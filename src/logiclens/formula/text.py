@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations, islice
 
 from logiclens.errors import FormulaSyntaxError, LogicLensError, quoted
@@ -136,13 +138,26 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
     """
     if not isinstance(text, str):
         raise LogicLensError(f"a formula is read from text, got {type(text).__name__}.")
-    formula = _Parser(text).formula()
+    with _no_collector():
+        formula = _Parser(text).formula()
     if names is not None:
         allowed = set(names)
         for concept in formula.concepts:
             if concept not in allowed:
                 raise unknown_concept(concept, names)
     return formula
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause the garbage collector: a formula has no cycles, and it would visit its millions of parts many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 _LATEX_ESCAPE = "|".join(re.escape(escape) for escape in sorted(LATEX_ESCAPES.values(), key=len, reverse=True))
@@ -201,7 +216,7 @@ class _Tokens:
                 raise FormulaSyntaxError(f"column {start + 1}: {_unexpected(text, start)}", start + 1)
             kinds(kind)
             # Equal names are one text in memory.
-            values(shared(value, value))
+            values(shared(value, value) if kind == "name" else value)
         self.kinds += ["end", "end"]
 
     def column(self, place: int) -> int:
@@ -269,13 +284,14 @@ class _Parser:
 
     def disjunction(self) -> list[Cube]:
         cubes: list[Cube] = []
+        kinds, single = self.kinds, Cube.of_checked
         while True:
             literal = self.literal()
-            if literal is not None and self.kinds[self.position] != "&":
-                cubes.append(Cube.of_checked((literal,)))
+            if literal is not None and kinds[self.position] != "&":
+                cubes.append(single((literal,)))
             else:
                 cubes += self.conjunction(literal)
-            if self.kinds[self.position] != "|":
+            if kinds[self.position] != "|":
                 return cubes
             self.position += 1
 
@@ -298,9 +314,11 @@ class _Parser:
 
     def literal(self) -> Literal | None:
         """Read a name or a negated name, if one comes next; None if not, or if the nesting must be checked."""
-        positive = self.kinds[self.position] != "~"
-        place = self.position if positive else self.position + 1
-        if self.kinds[place] != "name" or self.depth + 2 > MAX_DEPTH:
+        kinds, place = self.kinds, self.position
+        positive = kinds[place] != "~"
+        if not positive:
+            place += 1
+        if kinds[place] != "name" or self.depth + 2 > MAX_DEPTH:
             return None
         name, known = self.values[place], self.known[positive]
         literal = known.get(name)
