@@ -18,8 +18,8 @@ from logiclens.verify import Refuted, Unusable, claim, consistency, network, rea
 from logiclens.verify.files import Fields
 from logiclens.verify.network import Head, Linear
 from logiclens.verify.predicates import excludes, implies
-from logiclens.verify.records import Claim, Cutting, Domain, Membership, Predicate
-from logiclens.verify.report import columns_text, printable
+from logiclens.verify.records import PARTS, Claim, Cutting, Domain, Membership, Part, Predicate
+from logiclens.verify.report import columns_text, meaning_text, printable
 from logiclens.verify.settings import SETTINGS, read_settings
 from tests.oracles.compiled import saved_compiled
 from tests.verify.certificates import refused
@@ -257,3 +257,155 @@ def test_a_folder_of_schema_1_may_have_the_hash_of_its_content():
     )
     with pytest.raises(Unusable, match="unknown field"):
         reader.read_model(Fields(content | {"sha256": "0" * 64}, "model.json"))
+
+
+def test_a_certificate_of_schema_1_has_no_field_more(saved, tmp_path):
+    other = saved.copy()
+    assert other.certificate["schema"] == 1
+    other.certificate["more"] = 1
+    assert "certificate.json has the unknown field 'more'" in str(refused(other, tmp_path))
+
+
+def test_twenty_concepts_of_a_trained_head_are_enough_to_enumerate():
+    names = [f"c{j}" for j in range(21)]
+    entry = {
+        "class": "x", "head": 0, "concepts": names[:20], "formula": [], "domain": {"rows": "all"},
+        "rows_checked": 2**20, "smallest_logit": 1.0, "rounding_bound": 0.1, "proved_minimal": True,
+        "refit_to_formula": None, "note": None,
+    }  # fmt: skip
+    assert len(reader._read_claim(Fields(entry, "certificate.json"), frozenset(names), 1).concepts) == 20
+    with pytest.raises(Unusable, match="at most 20 concepts"):
+        reader._read_claim(Fields(entry | {"concepts": names}, "certificate.json"), frozenset(names), 1)
+
+
+def test_parts_of_dates_have_their_names():
+    for kind, columns, name in (
+        ("month", ("a",), "month of a"),
+        ("weekday", ("a",), "weekday of a"),
+        ("hour", ("a",), "hour of a"),
+        ("days", ("a", "b"), "days from a to b"),
+    ):
+        assert Part(kind, columns).name == name
+    assert list(PARTS) == ["month", "weekday", "hour", "days"]
+    days = Predicate("days from a to b", ">=", 2, Part("days", ("a", "b")))
+    assert meaning_text(days) == "days from a to b (days of the calendar) >= 2"
+
+
+BELOW = ["at least 2.5", "below 1", "from 1 to below 2.5"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "cuts", "names", "words"),
+    [
+        ({}, None, BELOW, None),
+        ({"quantiles": 3}, [1, 2.5], BELOW, None),
+        ({"above": 150}, [150], ["below 150", "at least 150"], None),
+        ({"above": 1e15}, [1e15], ["below 1000000000000000.0", "at least 1000000000000000.0"], None),
+        ({"above": 150}, None, BELOW, "as the settings ask for"),
+        ({"quantiles": 3}, None, BELOW, "as the settings ask for"),
+        ({}, [1, 2.5], BELOW, "rising numbers"),
+        ({"above": 1, "quantiles": 3}, [1, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [2.5, 1], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [1, 1, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [True, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, ["1", "2.5"], BELOW, "rising numbers"),
+        ({"quantiles": 3}, "12", BELOW, "rising numbers"),
+        ({"quantiles": 3}, [1, 2.6], BELOW, "that the class names state"),
+        ({"quantiles": 3}, [1, 2.5], BELOW[:2], "that the class names state"),
+        ({"quantiles": 4}, [1, 2.5], BELOW, "that the settings ask for"),
+        ({"above": 151}, [150], ["below 150", "at least 150"], "that the settings ask for"),
+    ],
+)
+def test_classes_of_a_cut_target_are_named_after_its_cuts(settings, cuts, names, words):
+    fields = Fields({"settings": settings, "target_cuts": cuts}, "model.json")
+    with nullcontext() if words is None else pytest.raises(Unusable, match=words):
+        reader._check_target_cuts(fields, tuple(names))
+
+
+# Edited rules --------------------------------------------------------------------------------------------------------
+
+FIGURES = {"source": "rows.csv", "rows": 9, "accuracy": 0.5, "macro_f1": None}
+EDITED = {"what": "removed ill#2", "why": "guideline", "who": None, "when": "2026", "before": FIGURES, "after": None}
+
+
+def history_of(**changed: Any) -> Fields:
+    return Fields({"history": [EDITED | changed]}, "model.json")
+
+
+def test_a_history_is_read_whole():
+    (edit,) = reader.read_history(history_of())
+    assert (edit.what, edit.why, edit.who, edit.when) == ("removed ill#2", "guideline", None, "2026")
+    for key, value in (("source", "x"), ("rows", 8), ("accuracy", 0.25), ("macro_f1", 1)):
+        # Two histories that differ in one figure are two histories, before as after.
+        (other,) = reader.read_history(history_of(before=FIGURES | {key: value}))
+        assert other != edit
+    (moved,) = reader.read_history(history_of(before=None, after=FIGURES))
+    assert moved != edit
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({key: 1} for key in EDITED),
+        {"what": None},
+        {"more": 1},
+        *({"before": FIGURES | {key: value}} for key, value in [
+            ("source", 1), ("rows", -1), ("rows", 1.5), ("accuracy", 1.1), ("macro_f1", -0.1), ("more", 1),
+        ]),
+        *({"after": {k: v for k, v in FIGURES.items() if k != key}} for key in FIGURES),
+    ],
+)  # fmt: skip
+def test_a_history_of_another_form_is_refused(changed):
+    with pytest.raises(Unusable):
+        reader.read_history(history_of(**changed))
+
+
+@pytest.mark.parametrize("history", [[], None, {}, "x", [1]])
+def test_a_history_is_a_list_of_edits(history):
+    with pytest.raises(Unusable):
+        reader.read_history(Fields({"history": history}, "model.json"))
+
+
+@pytest.mark.parametrize("mark", ["edited", "pinned"])
+@pytest.mark.parametrize(("value", "is_right"), [(True, True), (False, False), (1, False), (None, False)])
+def test_a_mark_of_a_cube_is_true_or_left_out(mark, value, is_right):
+    entry = {"class": "ill", "cubes": [{"if": {"a": True}, "confidence": 0.5, mark: value}]}
+    with nullcontext() if is_right else pytest.raises(Unusable, match=mark):
+        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 2)
+    with pytest.raises(Unusable, match="unknown field"):
+        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"target": 1},
+        {"whole": "age"},
+        {"whole": [1]},
+        {"complete": None},
+        {"complete": [1]},
+        {"kinds": []},
+        {"kinds": {"age": "odd"}},
+        {"more": 1},
+    ],
+)
+def test_what_rules_know_of_their_table_has_a_form(table, tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    kinds = dict.fromkeys("abcdef", "number") | {"b": "0/1", "c": "concept"}
+    saved.model["rules"]["table"] = {"target": "ill", "whole": ["a"], "complete": [], "kinds": kinds}
+    assert verify(saved.write(tmp_path)).classes
+    saved.model["rules"]["table"] |= table
+    assert isinstance(refused(saved, tmp_path), Unusable)
+
+
+def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
+    report = verify(saved.write(tmp_path))
+    assert report.history == ("'removed ill#2', because 'guideline' ('2026')",)
+    assert any("the history is repeated as stated" in sentence for sentence in report.does_not_cover)
+    del saved.certificate["history"]
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert "another history of the rules" in str(error)
