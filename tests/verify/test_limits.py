@@ -1,0 +1,411 @@
+"""The checker at its limits: what is just allowed, what is just refused, and fields that a forger could misuse."""
+
+from __future__ import annotations
+
+import json
+import string
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from logiclens.formula import parse
+from logiclens.formula.dnf import Complement
+from logiclens.verify import Refuted, Unusable, claim, consistency, network, reader, units, verify
+from logiclens.verify.files import Fields
+from logiclens.verify.network import Head, Linear
+from logiclens.verify.predicates import excludes, implies
+from logiclens.verify.records import PARTS, Claim, Cutting, Domain, Membership, Part, Predicate
+from logiclens.verify.report import columns_text, meaning_text, printable
+from logiclens.verify.settings import SETTINGS, read_settings
+from tests.oracles.compiled import saved_compiled
+from tests.verify.certificates import refused
+
+FOLDERS = Path(__file__).parents[1] / "folders"
+
+
+def head(weight: list[list[float]], bias: list[float], temperature: float = 1.0) -> Head:
+    """A head of one hidden layer that keeps all its concepts."""
+    inner = Linear(np.array(weight), np.array(bias))
+    return Head(
+        inner, np.ones(len(weight[0]), dtype=bool), (Linear(np.ones((1, len(bias))), np.full(1, -0.5)),), temperature
+    )
+
+
+# Claims --------------------------------------------------------------------------------------------------------------
+
+
+def a_claim(**fields: Any) -> Claim:
+    usual: dict[str, Any] = {
+        "name": "ill", "head": 0, "concepts": ("a", "b"), "formula": ((("a", True), ("b", True)),), "domain": Domain(),
+        "rows": 4, "smallest_logit": 1.0, "bound": 0.1, "agreement": 0.9,
+    }  # fmt: skip
+    return Claim(**usual | fields)
+
+
+@pytest.mark.parametrize(("stated", "is_right"), [(1.25, True), (1.2500001, False), (0.2, True)])
+def test_a_stated_logit_may_exceed_the_computed_one_by_the_bound(stated, is_right):
+    proof = units.Proof(1.0, 0.25)
+    with nullcontext() if is_right else pytest.raises(Refuted, match=r"and certificate\.json says"):
+        claim._check_figures(a_claim(smallest_logit=stated), 4, proof)
+
+
+@pytest.mark.parametrize(("value", "is_right"), [(0.5, True), (0.4999, False), (float("nan"), False)])
+def test_a_concept_of_relevance_one_half_counts_as_relevant(value, is_right, monkeypatch):
+    monkeypatch.setattr(claim, "relevance", lambda head: (np.array([1.0, value]), np.zeros(2)))
+    with nullcontext() if is_right else pytest.raises(Refuted, match="'b' has relevance"):
+        claim._check_relevance(a_claim(), head([[1.0, 1.0]], [-1.5]))
+
+
+def test_a_refutation_counts_the_other_rows_and_names_what_is_false(tmp_path):
+    formula = parse("a & b")
+    saved = saved_compiled([formula, Complement(formula)], ["a", "b"])
+    # Unit 1 now fires where a holds: one row is wrong, in both heads.
+    saved.weights["entropy.bias"][:, 0] += 1
+    first = str(refused(saved, tmp_path))
+    assert "the formula says no, the head yes" in first
+    assert "and so on 1 other rows" in first
+    other = saved_compiled([formula, Complement(formula)], ["a", "b"])
+    other.weights["entropy.bias"][1, 0] += 1
+    assert "the complement says yes, the head no" in str(refused(other, tmp_path))
+
+
+# Rounding ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_relevance_that_float32_may_flush_to_0_has_an_error_of_its_own_size():
+    exact, error = network.relevance(head([[100.0, 2.0]], [0.0]))
+    assert 0 < exact[1] < network.TINY
+    assert error[1] >= exact[1]
+
+
+def test_a_sum_of_nothing_has_the_error_of_numbers_near_0():
+    layer = network.entropy_layer(head([[0.0, 0.0]], [0.0]))
+    assert layer.error.tolist() == [4 * (2 + 2) * network.TINY]
+
+
+def test_a_unit_that_rounding_may_make_positive_is_not_passed_over():
+    # Its largest value is exactly 0, so float32 may find a little more than 0.
+    with pytest.raises(units.Unproved, match="may be 0 where that holds"):
+        units._units(head([[1.0, 1.0]], [-2.0]), ["a", "b"], np.ones(1))
+    assert units._units(head([[1.0, 1.0]], [-2.1]), ["a", "b"], np.ones(1)) == []
+
+
+def test_products_near_0_count_in_the_output():
+    eta = 2.0**-126
+    top, error, gain, offset, width = 1e37, 1e36, 8 * eta, -0.1, 3
+    g = (width + 1) * 2.0**-24 / (1 - (width + 1) * 2.0**-24)
+    certain = (1 - g) * gain * (top - error) - 2 * eta * (top + error) + (1 + g) * offset - 4 * (width + 2) * eta
+    proof = units._output([units._Unit(0, (("a", True),), top, error, gain)], offset, width)
+    assert proof.smallest == -offset
+    assert proof.bound == pytest.approx(max(-offset - min(certain, -offset), g * -offset) * (1 + 2.0**-20), rel=1e-9)
+    # What the products lose is more than what is left.
+    with pytest.raises(units.Unproved, match="may not outweigh the last bias"):
+        units._output([units._Unit(0, (("a", True),), top, error, gain)], -(certain + 0.1 + 0.05), width)
+
+
+# Names and words -----------------------------------------------------------------------------------------------------
+
+
+def test_a_variation_selector_is_escaped():
+    assert printable("a\ufe0f") == r"a\ufe0f"
+    assert printable("\U000e0100") == r"\U000e0100"
+
+
+def test_kinds_of_columns_are_told_in_words():
+    kinds = {"stay": "timedelta", "smoker": "boolean", "age": "number"}
+    cutting = Cutting((*kinds, "more"), False, kinds, {}, {})
+    told = columns_text(SimpleNamespace(cutting=cutting))  # type: ignore[arg-type]
+    assert told == "Columns: stay (duration), smoker (true or false), age (number), more (not used)."
+
+
+@pytest.mark.parametrize("what", ["class", "concept", "column"])
+def test_every_name_must_be_seen(what):
+    names = {"class": ("ill",), "concept": ("old",), "column": ("age",)}
+    names[what] = (*names[what], " ")
+    cutting = Cutting(names["column"], False, {}, {}, {})
+    fields = {"class_names": names["class"], "concepts": names["concept"], "cutting": cutting, "predicates": {}}
+    consistency._check_names(SimpleNamespace(schema=2, **fields))  # type: ignore[arg-type]
+    with pytest.raises(Refuted, match=f"every {what} needs a name"):
+        consistency._check_names(SimpleNamespace(schema=3, **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "is_right"), [("old", True), ("AGE", False), ("Unit", False)])
+def test_a_chosen_name_must_not_look_like_a_column(name, is_right):
+    """One column is known by a predicate only, the other by the table only."""
+    cutting = Cutting(("unit",), False, {}, {}, {})
+    model: Any = SimpleNamespace(
+        schema=2,
+        class_names=("ill",),
+        concepts=(name,),
+        cutting=cutting,
+        predicates={name: Predicate("age", ">=", 60.0)},
+    )
+    with nullcontext() if is_right else pytest.raises(Refuted, match="means 'age >= 60' on the table"):
+        consistency._check_names(model)
+
+
+def test_rules_must_not_name_a_concept_that_only_networks_see():
+    name, membership = "code in group 1 (2 of 9 values)", Membership("code", ("x", "y"))
+    cutting = Cutting(("code",), False, {"code": "text"}, {}, {name: membership})
+    consistency._check_kinds(SimpleNamespace(predicates={}, used=set()), cutting)  # type: ignore[arg-type]
+    with pytest.raises(Refuted, match="a concept that only networks see"):
+        consistency._check_kinds(SimpleNamespace(predicates={}, used={name}), cutting)  # type: ignore[arg-type]
+
+
+def sequence(*concepts: str, **predicates: Predicate) -> Any:
+    grouped = {name: Membership("b", ("x",)) for name in concepts if name not in predicates}
+    cutting = Cutting(("a", "b"), False, {}, {}, grouped)
+    return SimpleNamespace(cutting=cutting, concepts=concepts, predicates=predicates)
+
+
+LOW, HIGH, GAP = Predicate("a", ">=", 1.0), Predicate("a", ">=", 2.0), Predicate("a", "missing", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (sequence("group", "low", low=LOW), "must come after those of predicates"),
+        (sequence("high", "low", low=LOW, high=HIGH), "is not in the order of its cuts"),
+        (sequence("gap", "low", low=LOW, gap=GAP), "is not in the order of its cuts"),
+        (sequence("other", "low", low=LOW, other=Predicate("b", ">=", 1.0)), "not in the order of its columns"),
+    ],
+)
+def test_concepts_stand_in_the_order_of_training(model, words):
+    consistency._check_sequence(sequence("low", "high", "gap", "group", low=LOW, high=HIGH, gap=GAP))
+    with pytest.raises(Refuted, match=words):
+        consistency._check_sequence(model)
+
+
+def test_durations_are_compared_by_their_length():
+    day, two = Predicate("a", ">=", "1 days"), Predicate("a", "<", "1 days")
+    assert implies(Predicate("a", ">=", "2 days"), day)
+    assert excludes(day, two)
+
+
+# Fields --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_letter_of_a_hash_is_hexadecimal():
+    content = json.loads((FOLDERS / "schema2_exact" / "model.json").read_text("utf-8"))
+    for letter in string.printable:
+        fields = Fields(content | {"data_sha256": letter * 64}, "model.json")
+        is_right = letter in "0123456789abcdef"
+        with nullcontext() if is_right else pytest.raises(Unusable, match="a sha256 in hex"):
+            read_settings(fields, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epochs", 1), ("exact", True), ("learning_rate", 1e-9), ("method", "search"), ("teacher", None)],
+)
+def test_the_smallest_setting_is_a_setting(name, value):
+    assert SETTINGS[name](value)
+
+
+def part_of(**changed: Any) -> Fields:
+    usual = {
+        "column": "weekday of day",
+        "operator": ">=",
+        "value": 6,
+        "origin": {"part": "weekday", "columns": ["day"]},
+    }
+    return Fields(usual | changed, "model.json")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"origin": {"part": "weekday", "columns": ["day", "end"]}}, "the column of one date"),
+        ({"origin": {"part": "days", "columns": ["day"]}}, "the column of one date, or for days of two"),
+        ({"origin": {"part": "weekday", "columns": [""]}}, "none of them empty"),
+        ({"origin": {"part": "weekday", "columns": ["day"], "more": 1}}, "unknown field"),
+        ({"column": "weekday of end"}, "after its origin"),
+        ({"operator": "missing", "value": True}, "a number, compared with one"),
+        ({"operator": "==", "value": True}, "a number, compared with one"),
+        ({"operator": "==", "value": "6"}, "a number, compared with one"),
+    ],
+)
+def test_a_part_of_a_date_is_what_its_column_says(changed, words):
+    assert reader._read_predicate(part_of()).part is not None
+    with pytest.raises(Unusable, match=words):
+        reader._read_predicate(part_of(**changed))
+
+
+def test_a_scale_of_an_unknown_concept_is_refused(saved, tmp_path):
+    other = saved.copy()
+    other.model["cutting"]["scales"]["nobody"] = [1.0, 2.0]
+    assert "names the concept 'nobody', which the model does not have" in str(refused(other, tmp_path))
+
+
+@pytest.mark.parametrize("file", ["model", "certificate"])
+def test_a_compiled_model_has_no_field_more(file, tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    assert verify(saved.write(tmp_path)).classes
+    getattr(saved, file)["more"] = 1
+    assert "has the unknown field 'more'" in str(refused(saved, tmp_path))
+
+
+def test_a_folder_of_schema_1_may_have_the_hash_of_its_content():
+    content = json.loads((FOLDERS / "schema1_exact" / "model.json").read_text("utf-8"))
+    content.pop("content_sha256", None)
+    assert reader.read_model(Fields(content, "model.json")) == reader.read_model(
+        Fields(content | {"content_sha256": "0" * 64}, "model.json")
+    )
+    with pytest.raises(Unusable, match="unknown field"):
+        reader.read_model(Fields(content | {"sha256": "0" * 64}, "model.json"))
+
+
+def test_a_certificate_of_schema_1_has_no_field_more(saved, tmp_path):
+    other = saved.copy()
+    assert other.certificate["schema"] == 1
+    other.certificate["more"] = 1
+    assert "certificate.json has the unknown field 'more'" in str(refused(other, tmp_path))
+
+
+def test_twenty_concepts_of_a_trained_head_are_enough_to_enumerate():
+    names = [f"c{j}" for j in range(21)]
+    entry = {
+        "class": "x", "head": 0, "concepts": names[:20], "formula": [], "domain": {"rows": "all"},
+        "rows_checked": 2**20, "smallest_logit": 1.0, "rounding_bound": 0.1, "proved_minimal": True,
+        "refit_to_formula": None, "note": None,
+    }  # fmt: skip
+    assert len(reader._read_claim(Fields(entry, "certificate.json"), frozenset(names), 1).concepts) == 20
+    with pytest.raises(Unusable, match="at most 20 concepts"):
+        reader._read_claim(Fields(entry | {"concepts": names}, "certificate.json"), frozenset(names), 1)
+
+
+def test_parts_of_dates_have_their_names():
+    for kind, columns, name in (
+        ("month", ("a",), "month of a"),
+        ("weekday", ("a",), "weekday of a"),
+        ("hour", ("a",), "hour of a"),
+        ("days", ("a", "b"), "days from a to b"),
+    ):
+        assert Part(kind, columns).name == name
+    assert list(PARTS) == ["month", "weekday", "hour", "days"]
+    days = Predicate("days from a to b", ">=", 2, Part("days", ("a", "b")))
+    assert meaning_text(days) == "days from a to b (days of the calendar) >= 2"
+
+
+BELOW = ["at least 2.5", "below 1", "from 1 to below 2.5"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "cuts", "names", "words"),
+    [
+        ({}, None, BELOW, None),
+        ({"quantiles": 3}, [1, 2.5], BELOW, None),
+        ({"above": 150}, [150], ["below 150", "at least 150"], None),
+        ({"above": 1e15}, [1e15], ["below 1000000000000000.0", "at least 1000000000000000.0"], None),
+        ({"above": 150}, None, BELOW, "as the settings ask for"),
+        ({"quantiles": 3}, None, BELOW, "as the settings ask for"),
+        ({}, [1, 2.5], BELOW, "rising numbers"),
+        ({"above": 1, "quantiles": 3}, [1, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [2.5, 1], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [1, 1, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [], BELOW, "rising numbers"),
+        ({"quantiles": 3}, [True, 2.5], BELOW, "rising numbers"),
+        ({"quantiles": 3}, ["1", "2.5"], BELOW, "rising numbers"),
+        ({"quantiles": 3}, "12", BELOW, "rising numbers"),
+        ({"quantiles": 3}, [1, 2.6], BELOW, "that the class names state"),
+        ({"quantiles": 3}, [1, 2.5], BELOW[:2], "that the class names state"),
+        ({"quantiles": 4}, [1, 2.5], BELOW, "that the settings ask for"),
+        ({"above": 151}, [150], ["below 150", "at least 150"], "that the settings ask for"),
+    ],
+)
+def test_classes_of_a_cut_target_are_named_after_its_cuts(settings, cuts, names, words):
+    fields = Fields({"settings": settings, "target_cuts": cuts}, "model.json")
+    with nullcontext() if words is None else pytest.raises(Unusable, match=words):
+        reader._check_target_cuts(fields, tuple(names))
+
+
+# Edited rules --------------------------------------------------------------------------------------------------------
+
+FIGURES = {"source": "rows.csv", "rows": 9, "accuracy": 0.5, "macro_f1": None}
+EDITED = {"what": "removed ill#2", "why": "guideline", "who": None, "when": "2026", "before": FIGURES, "after": None}
+
+
+def history_of(**changed: Any) -> Fields:
+    return Fields({"history": [EDITED | changed]}, "model.json")
+
+
+def test_a_history_is_read_whole():
+    (edit,) = reader.read_history(history_of())
+    assert (edit.what, edit.why, edit.who, edit.when) == ("removed ill#2", "guideline", None, "2026")
+    for key, value in (("source", "x"), ("rows", 8), ("accuracy", 0.25), ("macro_f1", 1)):
+        # Two histories that differ in one figure are two histories, before as after.
+        (other,) = reader.read_history(history_of(before=FIGURES | {key: value}))
+        assert other != edit
+    (moved,) = reader.read_history(history_of(before=None, after=FIGURES))
+    assert moved != edit
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({key: 1} for key in EDITED),
+        {"what": None},
+        {"more": 1},
+        *({"before": FIGURES | {key: value}} for key, value in [
+            ("source", 1), ("rows", -1), ("rows", 1.5), ("accuracy", 1.1), ("macro_f1", -0.1), ("more", 1),
+        ]),
+        *({"after": {k: v for k, v in FIGURES.items() if k != key}} for key in FIGURES),
+    ],
+)  # fmt: skip
+def test_a_history_of_another_form_is_refused(changed):
+    with pytest.raises(Unusable):
+        reader.read_history(history_of(**changed))
+
+
+@pytest.mark.parametrize("history", [[], None, {}, "x", [1]])
+def test_a_history_is_a_list_of_edits(history):
+    with pytest.raises(Unusable):
+        reader.read_history(Fields({"history": history}, "model.json"))
+
+
+@pytest.mark.parametrize("mark", ["edited", "pinned"])
+@pytest.mark.parametrize(("value", "is_right"), [(True, True), (False, False), (1, False), (None, False)])
+def test_a_mark_of_a_cube_is_true_or_left_out(mark, value, is_right):
+    entry = {"class": "ill", "cubes": [{"if": {"a": True}, "confidence": 0.5, mark: value}]}
+    with nullcontext() if is_right else pytest.raises(Unusable, match=mark):
+        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 2)
+    with pytest.raises(Unusable, match="unknown field"):
+        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"target": 1},
+        {"whole": "age"},
+        {"whole": [1]},
+        {"complete": None},
+        {"complete": [1]},
+        {"kinds": []},
+        {"kinds": {"age": "odd"}},
+        {"more": 1},
+    ],
+)
+def test_what_rules_know_of_their_table_has_a_form(table, tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    kinds = dict.fromkeys("abcdef", "number") | {"b": "0/1", "c": "concept"}
+    saved.model["rules"]["table"] = {"target": "ill", "whole": ["a"], "complete": [], "kinds": kinds}
+    assert verify(saved.write(tmp_path)).classes
+    saved.model["rules"]["table"] |= table
+    assert isinstance(refused(saved, tmp_path), Unusable)
+
+
+def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
+    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
+    saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
+    report = verify(saved.write(tmp_path))
+    assert report.history == ("'removed ill#2', because 'guideline' ('2026')",)
+    assert any("the history is repeated as stated" in sentence for sentence in report.does_not_cover)
+    del saved.certificate["history"]
+    error = refused(saved, tmp_path)
+    assert isinstance(error, Refuted)
+    assert "another history of the rules" in str(error)
