@@ -70,7 +70,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "logiclens"},
     "icon_links": [{"name": "Source", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher", "navbar-icon-links"],

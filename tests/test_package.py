@@ -245,3 +245,14 @@ def test_the_audit_installs_every_extra():
     workflow = (root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     (audited,) = re.findall(r"product/bin/pip install .*'\.\[(.*)\]'", workflow)
     assert set(audited.split(",")) == set(extras) - {"dev"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting_started.md"])
+def test_the_pages_name_every_extra_and_no_other(page):
+    root = Path(__file__).parent.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (table,) = re.findall(r"^\| extra \|.*\n\|[- |]+\n((?:\|.*\n)+)", (root / page).read_text(encoding="utf-8"), re.M)
+    first_cells = [line.split("|")[1] for line in table.splitlines()]
+    named = [name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(set(named) - {"dev"}) == sorted(set(extras) - {"dev"})
+    assert len(named) == len(set(named))

@@ -89,7 +89,10 @@ def test_every_internal_link_leads_to_a_page_and_place(page, site):
 def test_the_navigation_opens_every_main_page(page, site):
     page.goto(site)
     for name in MAIN:
-        page.locator(f".bd-header a.nav-link[href$='{name}.html']").first.click()
+        link = page.locator(f".bd-header a[href$='{name}.html']").first
+        if not link.is_visible():
+            page.locator(".bd-header .nav-item.dropdown > button").first.click()
+        link.click()
         page.wait_for_url(f"**/{name}.html")
         assert page.locator("article h1").count() == 1
         page.go_back()
@@ -109,6 +112,16 @@ def test_search_opens_from_the_header(page, site):
     page.keyboard.type("glossary")
     page.keyboard.press("Enter")
     page.wait_for_selector("#search-results ul.search li a")
+
+
+@pytest.mark.parametrize("width", [1000, 1200])
+def test_the_header_is_one_line(page, site, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(site)
+    shown = page.locator(".bd-header .nav-link:visible, .bd-header .search-button:visible")
+    boxes = [shown.nth(i).bounding_box() for i in range(shown.count())]
+    assert len(boxes) > 5
+    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
 
 
 def test_no_page_scrolls_sideways_on_a_phone(page, site):

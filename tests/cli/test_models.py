@@ -104,7 +104,7 @@ def test_why_says_where_network_and_rules_differ(new):
     answers = by_rules.copy()
     answers[0] = other
     reasons, agreed = model.reasons(rows, answers), model.reasons(rows, by_rules)
-    assert reasons[0] == f"the network decides {other}, but the rules say died is {by_rules[0]}: {agreed[0]}"
+    assert reasons[0] == f"the network decides died is {other}, but the rules say died is {by_rules[0]}: {agreed[0]}"
     assert reasons[1:] == agreed[1:]
 
 
@@ -213,7 +213,10 @@ def test_score_is_what_scikit_learn_finds(made, target, tmp_path):
         wanted = sklearn.metrics.confusion_matrix(truth.astype(str), said.astype(str), labels=names)
         assert told[key]["counts"] == wanted.tolist()
     assert told["macro_f1"] == pytest.approx(sklearn.metrics.f1_score(truth, by_rules, average="macro"))
-    assert "truly is, and what the rules said" in run.stdout
+    tables = [{**told[key], "of": ""} for key in ("confusion", "confusion_of_rules")]
+    is_same = tables[0] == tables[1] and not told["exact"]
+    assert ("truly is, and what the rules said" in run.stdout) is not is_same
+    assert ("the rules give the same table" in run.stdout) is is_same
     fires = rules.fires(rows)
     # Where none or several fire, what fires is not what is answered: the judge can tell the two apart.
     assert made is exact or (fires.sum(axis=1) != 1).any()
@@ -253,6 +256,21 @@ def test_score_skips_rows_without_a_class_and_refuses_unknown_ones(tmp_path):
     frame.to_csv(tmp_path / "other.csv", index=False)
     message = refused("score", exact().folder, tmp_path / "other.csv")
     assert message == "the class 'perhaps' in row 21 is not one of the model's: 'no', 'yes'."
+
+
+@pytest.mark.parametrize("made", [exact, soft])
+def test_score_says_that_it_reads_the_training_file(made, tmp_path):
+    trained = made()
+    result = json.loads((trained.folder / "result.json").read_text())
+    table = tmp_path / "table.csv"
+    shutil.copy(trained.data, table)
+    assert hashlib.sha256(table.read_bytes()).hexdigest() == result["data"]["sha256"]
+    note = "the model was made from this very file"
+    run = logiclens("score", trained.folder, table, "--json", tmp_path / "score.json")
+    assert run.stdout.count(note) == 1
+    assert json.loads((tmp_path / "score.json").read_text())["is_training_file"] is True
+    patients(90, seed=7).to_csv(table, index=False)
+    assert note not in logiclens("score", trained.folder, table).stdout
 
 
 def test_score_takes_the_target_by_another_name(tmp_path):

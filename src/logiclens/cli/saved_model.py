@@ -20,7 +20,8 @@ from logiclens.formula.english import cube_words
 from logiclens.formula.model_record import read_record
 from logiclens.formula.packed_rows import PackedRows, equals
 from logiclens.formula.rule_set import RuleSet
-from logiclens.storage import open_folder
+from logiclens.report.result import read_result
+from logiclens.storage import RESULT, open_folder
 from logiclens.tables.columns import text_of
 
 
@@ -66,6 +67,11 @@ class SavedModel:
 
         return EntropyClassifier.load(self._opened)
 
+    @property
+    def training_sha256(self) -> str | None:
+        """The hash of the file that the model was made from; None if the folder does not know it."""
+        return read_result(self._opened.result()).data.sha256 if RESULT in self._opened.files else None
+
     def rows(self, frame: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the columns that the model uses, each with the kind that it had in training."""
         check_columns(frame, self.columns, name, ", which the model needs")
@@ -98,7 +104,9 @@ class SavedModel:
         for place, (network, said) in enumerate(zip(answers.tolist(), by_rules.tolist(), strict=True)):
             if network != said:
                 theirs = "do not decide" if said is None else f"say {rules.class_heading(said)}"
-                reasons[place] = f"the network decides {network}, but the rules {theirs}: {reasons[place]}"
+                reasons[place] = (
+                    f"the network decides {rules.class_heading(network)}, but the rules {theirs}: {reasons[place]}"
+                )
         return [str(reason) for reason in reasons]
 
     def _rule_words(self, packed: PackedRows, answers: NDArray[Any]) -> NDArray[Any]:

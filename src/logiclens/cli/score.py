@@ -14,10 +14,9 @@ from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.cli.saved_model import SavedModel
 from logiclens.cli.sheet import (
-    MOST_CONFUSED,
     READ_RULES,
     decision_line,
-    print_confusion,
+    print_confusions,
     print_rules,
     print_subgroup,
     rules_first,
@@ -88,6 +87,7 @@ class Score:
     target: str
     rows: int
     left_out: int
+    is_training_file: bool
     exact: bool
     accuracy: ShareRecord
     accuracy_of_the_rules: ShareRecord | None
@@ -217,6 +217,7 @@ def _content(model: SavedModel, known: ScoredTable) -> Score:
         target=known.target,
         rows=int(known.weight.sum()),
         left_out=known.left_out,
+        is_training_file=known.sha256 is not None and known.sha256 == model.training_sha256,
         exact=model.exact,
         accuracy=right(known.answers, labels),
         accuracy_of_the_rules=None if model.exact else right(known.by_rules, labels),
@@ -240,6 +241,11 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
     printer.say(f"{score.data}: {score.rows:,} rows; target {quoted(score.target)}")
     if score.left_out:
         printer.say(f"note: {score.left_out:,} rows have no value of {quoted(score.target)} and are left out.")
+    if score.is_training_file:
+        printer.say(
+            "note: the model was made from this very file: most of these rows trained it, so the figures flatter it; "
+            "score it on rows that it has not seen."
+        )
     printer.say()
     for share, name in (
         (score.accuracy, "accuracy of the model"),
@@ -261,10 +267,7 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
         printer.say(f"  {decision_line(told.decision)}", hang=0)
     for group in score.statistics.subgroups:
         print_subgroup(printer, group, str(by), score.rules)
-    for table in (score.confusion, score.confusion_of_rules):
-        both = table is score.confusion or not score.exact
-        if both and len(table.labels) <= MOST_CONFUSED:
-            print_confusion(printer, table, score.target)
+    print_confusions(printer, score.confusion, score.confusion_of_rules, score.target)
     printer.say(f"\n{who_decides(score.rules)}", hang=0)
     for sentence in gap_words(score.rules.formulas, score.rules.predicates):
         printer.say(sentence, hang=0)

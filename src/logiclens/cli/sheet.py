@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from logiclens.cli.output import Printer
@@ -93,7 +94,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     print_knowledge(printer, result)
     if result.stability is not None:
         _print_stability(printer, result.stability, result.rules)
-    _print_confusions(printer, result)
+    print_confusions(printer, result.confusion, result.confusion_of_rules, result.data.target)
     printer.say(f"\n{who_decides(result.rules)}", hang=0)
     for sentence in gap_words(result.rules.formulas, result.rules.predicates):
         printer.say(sentence, hang=0)
@@ -138,14 +139,14 @@ def print_knowledge(printer: Printer, result: Result) -> None:
                     printer.say(f"      {cube.text}{mark}: selects {selects}; precision {right}; recall {finds}")
 
 
-def _print_confusions(printer: Printer, result: Result) -> None:
-    """Print the confusion matrices of network and rules."""
-    shown = [table for table in (result.confusion, result.confusion_of_rules) if table is not None]
-    if len(shown) == 2 and shown[0].of == shown[1].of:
-        shown = shown[:1]
-    for table in shown:
-        if len(table.labels) <= MOST_CONFUSED:
-            print_confusion(printer, table, result.data.target)
+def print_confusions(printer: Printer, network: Confusion | None, rules: Confusion | None, target: str) -> None:
+    """Print the confusion matrices of network and rules; one that holds for both only once, and that is said."""
+    shown = [table for table in (network, rules) if table is not None and len(table.labels) <= MOST_CONFUSED]
+    same = len(shown) == 2 and replace(shown[0], of="") == replace(shown[1], of="")
+    for table in shown[:1] if same else shown:
+        print_confusion(printer, table, target)
+    if same and shown[0].of != shown[1].of:
+        printer.say(f"  {shown[1].of} give the same table", hang=0)
 
 
 def print_confusion(printer: Printer, table: Confusion, target: str) -> None:
