@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -119,6 +120,15 @@ def test_a_bad_edit_is_one_sentence_and_rules_stay(learned, sent, sentence):
     assert sentence in answer.json()["error"]
     assert "\n" not in answer.json()["error"]
     assert (editor.rules, len(editor.versions), learned.studio.session.revision) == (before, 1, revision)
+
+
+def test_half_a_character_in_a_comment_changes_nothing(learned):
+    editor, revision = learned.studio.session.editor(), learned.studio.session.revision
+    body = json.dumps({"revision": revision, "move": "pin", "rule": first_rule(editor.rules), "why": "\ud800"})
+    headers = learned.own | {"content-type": "application/json"}
+    answer = learned.client.post(learned.base + "api/edit", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "the page sent something that is not JSON.")
+    assert (len(editor.versions), learned.studio.session.revision) == (1, revision)
 
 
 def test_a_threshold_that_is_no_number_names_the_column(learned):

@@ -294,6 +294,8 @@ class Studio:
                 raise LogicLensError(f"the page sent more than {MOST_JSON:,} bytes.")
         try:
             sent = json.loads(body)
+            # Halves of surrogate pairs can be written in JSON, but in no file.
+            json.dumps(sent, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             raise LogicLensError("the page sent something that is not JSON.") from None
         if not isinstance(sent, dict):
