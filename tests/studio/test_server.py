@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from logiclens.studio.server import MOST_JSON, POLICY, Studio
+from logiclens.studio.server import MOST_JSON, POLICY, Studio, bound_server
 from logiclens.studio.work import RECORD, kept_works
 from tests.cli_runs import COMMAND, ENVIRONMENT
 from tests.studio.conftest import patients
@@ -488,3 +488,9 @@ def test_the_command_refuses_what_it_cannot_open(tmp_path, given):
     assert run.stderr.startswith("logiclens: ")
     assert run.stderr.count("\n") == 1
     assert files_below(tmp_path / "works") == []
+
+
+def test_an_address_can_be_opened_before_the_server_runs(tmp_path):
+    _, bound = bound_server(Studio(tmp_path / "works"))
+    with bound:
+        socket.create_connection(bound.getsockname(), timeout=10).close()

@@ -47,7 +47,7 @@ def a_claim(**fields: Any) -> Claim:
 
 
 @pytest.mark.parametrize(("stated", "is_right"), [(1.25, True), (1.2500001, False), (0.2, True)])
-def test_a_stated_logit_may_exceed_the_computed_one_by_the_bound(stated, is_right):
+def test_a_stated_logit_may_exceed_the_computed_one(stated, is_right):
     proof = units.Proof(1.0, 0.25)
     with nullcontext() if is_right else pytest.raises(Refuted, match=r"and certificate\.json says"):
         claim._check_figures(a_claim(smallest_logit=stated), 4, proof)
@@ -60,7 +60,7 @@ def test_a_concept_of_relevance_one_half_counts_as_relevant(value, is_right, mon
         claim._check_relevance(a_claim(), head([[1.0, 1.0]], [-1.5]))
 
 
-def test_a_refutation_counts_the_other_rows_and_names_what_is_false(tmp_path):
+def test_a_refutation_counts_rows_and_names_what_is_false(tmp_path):
     formula = parse("a & b")
     saved = saved_compiled([formula, Complement(formula)], ["a", "b"])
     # Unit 1 now fires where a holds: one row is wrong, in both heads.
@@ -76,18 +76,18 @@ def test_a_refutation_counts_the_other_rows_and_names_what_is_false(tmp_path):
 # Rounding ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_relevance_that_float32_may_flush_to_0_has_an_error_of_its_own_size():
+def test_a_relevance_flushed_to_0_has_an_error():
     exact, error = network.relevance(head([[100.0, 2.0]], [0.0]))
     assert 0 < exact[1] < network.TINY
     assert error[1] >= exact[1]
 
 
-def test_a_sum_of_nothing_has_the_error_of_numbers_near_0():
+def test_a_sum_of_nothing_has_a_tiny_error():
     layer = network.entropy_layer(head([[0.0, 0.0]], [0.0]))
     assert layer.error.tolist() == [4 * (2 + 2) * network.TINY]
 
 
-def test_a_unit_that_rounding_may_make_positive_is_not_passed_over():
+def test_a_unit_that_rounding_makes_positive_counts():
     # Its largest value is exactly 0, so float32 may find a little more than 0.
     with pytest.raises(units.Unproved, match="may be 0 where that holds"):
         units._units(head([[1.0, 1.0]], [-2.0]), ["a", "b"], np.ones(1))
@@ -249,7 +249,7 @@ def test_a_compiled_model_has_no_field_more(file, tmp_path):
     assert "has the unknown field 'more'" in str(refused(saved, tmp_path))
 
 
-def test_a_folder_of_schema_1_may_have_the_hash_of_its_content():
+def test_schema_1_may_have_the_hash_of_its_content():
     content = json.loads((FOLDERS / "schema1_exact" / "model.json").read_text("utf-8"))
     content.pop("content_sha256", None)
     assert reader.read_model(Fields(content, "model.json")) == reader.read_model(

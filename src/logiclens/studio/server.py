@@ -448,11 +448,13 @@ def serve(studio: Studio, *, port: int = 0, ready: Callable[[str], object] = pri
 
 
 def bound_server(studio: Studio, port: int = 0) -> tuple[uvicorn.Server, socket.socket]:
-    """Return a server that has not begun, and the socket that it has taken."""
+    """Return a server that has not begun, and the socket on which it listens."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((HOST, port))
+        # Who opens the printed address before the server has begun waits, and is not turned away.
+        bound.listen(100)
     except OSError as error:
         bound.close()
         raise LogicLensError(f"port {port} cannot be used ({error.strerror}): name another one.") from None
