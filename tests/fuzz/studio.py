@@ -1,0 +1,327 @@
+"""The door of the studio: hostile requests to its application, in any order, around a work that has learned rules.
+
+A request that does not come from the studio's own page is turned away. Every other one is answered, or refused in one
+sentence that leaves rules, versions and files as they were; what is shown and exported then agrees with the rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import shutil
+import zipfile
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+from hypothesis import strategies as st
+
+from logiclens.formula.record import to_dict
+from logiclens.studio.choices import Choices
+from logiclens.studio.editing import MOVES, SIGNS, VERSIONS
+from logiclens.studio.learning import learn
+from logiclens.studio.pages import EXPORTS
+from logiclens.studio.server import Studio
+from logiclens.studio.work import HELD_OUT, LOCK, MODEL, NAME, RECORD, Work
+from logiclens.verify import Refuted, verify
+from tests.fuzz import hostile, samples
+from tests.fuzz.judge import Failure, Outcome, Place, check_sentence, check_shown
+from tests.fuzz.samples import decided, rows_of
+
+Document = dict[str, Any]
+TOKEN, PORT = "token", 8765
+OWN = {"host": f"127.0.0.1:{PORT}", "origin": f"http://127.0.0.1:{PORT}"}
+FOREIGN: tuple[Document, ...] = (
+    {"host": "evil.example"}, {"host": f"evil.example:{PORT}"}, {"host": "127.0.0.1"}, {"host": ""},
+    {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": f"https://127.0.0.1:{PORT}"},
+    {"origin": f"http://127.0.0.1:{PORT}.evil.example"}, {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"}, {"token": ""}, {"token": "Token"}, {"token": "token%00"}, {"token": "..%2ftoken"},
+)  # fmt: skip
+"""What a request of another page, or of somebody without the address, has in place of what the own page sends."""
+VERBS = (
+    "edit", "undo", "redo", "show", "comment", "look", "compare", "try", "back", "cancel", "learn", "close", "open",
+    "example",
+)  # fmt: skip
+PATHS = (
+    "", "main", "studio.js", "studio.css", "report", *(f"export/{name}" for name in (*EXPORTS, "model", "nothing")),
+    "export/..%2f..%2fwork.json", "..%2f..%2fetc%2fpasswd", "export/%2e%2e/model.json", "static/../work.json", "%00",
+    "held_out.npy",
+)  # fmt: skip
+FILES = ("rows.csv", "rows.csv.gz", "rows.parquet", "rows.xlsx", "rows.jsonl", "../../rows.csv", "/etc/rows.csv",
+         "a\\b.csv", "rows", ".csv", "rows.exe", "rows.csv\x00.exe")  # fmt: skip
+CONTENTS = (
+    b"",
+    b"a",
+    b"a,b\n",
+    b"a,b\n1,2\n",
+    b"a,a\n1,2\n",
+    b"\xff\xfe",
+    b"\x1f\x8b",
+    b"PK\x03\x04",
+    b"PAR1",
+    b"{}\n",
+    b"[" * 5000,
+)
+EXPECTED = {RECORD, MODEL, HELD_OUT, LOCK, VERSIONS}
+"""What the folder of a work holds beside the upload."""
+
+
+# Cases ---------------------------------------------------------------------------------------------------------------
+
+
+def _texts(*usual: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(usual) | hostile.texts()
+
+
+def _sent() -> st.SearchStrategy[Document]:
+    """What a page sends with a verb: fields that it has, with values that it would send or any other."""
+    places = _texts("0", "1", "2", "3", "9", "-1", "٣")
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "move": _texts(*MOVES, *MOVES), "rule": _texts("0-1", "1-1", "0-2", "1-2", "0-99", "-", "0-1-1"),
+        "condition": places, "value": _texts("60", "65.5", "MICU", "true", "2021-06-01", "1e999", ""),
+        "column": _texts("unit", "age", "flag", "dose", "admitted", "agee", ""), "sign": _texts(*SIGNS),
+        "text": _texts("", "", "", "age >= 60", "age >= 60 & flag", "unit is MICU", "age >= x", "not flag"),
+        "why": hostile.texts(lone=True), "class": places, "version": places, "one": places,
+        "two": places,
+        "target": places, "use": st.lists(places, max_size=6), "above": _texts("", "3", "nan"), "by": places,
+        "value-0": places, "value-1": _texts("60", "", "x"), "value-2": places, "work": _texts("open", "0" * 16, ".."),
+    }  # fmt: skip
+    odd = st.sampled_from(sorted(fields)).flatmap(lambda name: hostile.json_values().map(lambda value: {name: value}))
+    return st.builds(
+        lambda usual, extra: {**usual, **extra},
+        st.fixed_dictionaries({}, optional=fields),
+        st.just({}) | st.just({}) | odd,
+    )
+
+
+def _full(move: str) -> st.SearchStrategy[Document]:
+    """An edit that names all that its move needs, so that many edits are done."""
+    values = {
+        "rule": st.sampled_from(["0-1", "1-1", "0-2"]), "condition": st.sampled_from(["0", "1"]),
+        "class": st.sampled_from(["0", "1"]), "why": _texts("", "not allowed"),
+        "text": st.sampled_from(["age >= 60", "flag & dose > 3", "unit is CCU", "age is missing"]),
+        "value": st.sampled_from(["30", "60", "65.5", "2021-06-01"]),
+    }  # fmt: skip
+    return st.fixed_dictionaries(values).map(lambda sent: {"move": move, **sent})
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Document:
+    """Draw some requests: verbs, pages and uploads, some from elsewhere."""
+    steps = []
+    for _ in range(draw(st.integers(1, 6))):
+        step: Document = {"foreign": draw(st.sampled_from(FOREIGN)) if draw(st.integers(0, 4)) == 0 else {}}
+        kind = draw(st.integers(0, 9))
+        if kind < 4:
+            step |= {"verb": "edit", "sent": draw(st.sampled_from(sorted(MOVES)).flatmap(_full))}
+        elif kind < 7:
+            step |= {"verb": draw(st.sampled_from(VERBS)), "sent": draw(_sent())}
+            if draw(st.integers(0, 9)) == 0:
+                step["verb"] = draw(hostile.texts())
+            if draw(st.integers(0, 4)) == 0:
+                step["revision"] = draw(hostile.json_values())
+            if draw(st.integers(0, 9)) == 0:
+                step["body"] = draw(st.binary(max_size=40) | st.just(b"[" * 10_000) | st.just(b'"' + b"x" * 70_000))
+        elif kind < 9:
+            step |= {"path": draw(st.sampled_from(PATHS))}
+        else:
+            step |= {"upload": draw(_texts(*FILES)), "into": draw(st.sampled_from(["", "model", "x"]))}
+            step["content"] = draw(st.sampled_from(CONTENTS) | st.binary(max_size=60))
+        steps.append(step)
+    return {"steps": steps}
+
+
+# Checks --------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def learned() -> Path:
+    """The folder of a studio with one work that has learned."""
+    root = samples.place() / "works"
+    frame = samples.table()
+    table = frame.assign(died=samples.target(frame, "exact"))
+    root.mkdir(mode=0o700)
+    work = Work.begin(root, "rows.csv", ".csv")
+    work.upload.write_bytes(table.to_csv(index=False).encode())
+    work.change(choices=Choices("died", (), None, "unit"))
+    learn(work.folder, lambda state: None)
+    work.change(stage="rules")
+    return root
+
+
+class _Idle:
+    """In place of the worker, which takes seconds to start."""
+
+    state = None
+
+    def __init__(self, *arguments: Any) -> None:
+        """Learn nothing."""
+
+    def cancel(self) -> None:
+        """There is nothing to end."""
+
+
+def check(case: Document, place: Place) -> Outcome:
+    """Send the requests to a studio that has learned, and look at every answer."""
+    root = place.outputs / "works"
+    shutil.copytree(learned(), root)
+    [key] = [path.name for path in root.iterdir()]
+    with patch("logiclens.studio.session.Learning", _Idle):
+        studio = Studio(root, token=TOKEN, most_bytes=10_000)
+        studio.port = PORT
+        studio.session.open_kept(key)
+        outcomes = [_step(studio, key, step) for step in case["steps"]]
+        studio.session.end()
+        _check_files(root)
+        _check_restored(studio, root)
+    return Outcome.agreed if Outcome.agreed in outcomes else Outcome.refused
+
+
+def _request(studio: Studio, method: str, path: str, **more: Any) -> httpx.Response:
+    """Send one request to the application, without a socket."""
+
+    async def sent() -> httpx.Response:
+        transport = httpx.ASGITransport(app=studio.app)
+        async with httpx.AsyncClient(transport=transport, base_url=OWN["origin"]) as client:
+            return await client.request(method, path, **more)
+
+    return asyncio.run(sent())
+
+
+def _state(studio: Studio) -> Any:
+    """What a refused request must not change."""
+    session = studio.session
+    key = None if session.work is None else session.work.key
+    editor = session.editor() if session.stage == "rules" else None
+    versions = None if editor is None else [to_dict(rules) for rules in editor.versions]
+    return session.revision, session.stage, key, versions, editor and (editor.at, editor.looks)
+
+
+def _edits(studio: Studio) -> int:
+    return len(studio.session.editor().rules.history) if studio.session.stage == "rules" else -1
+
+
+def _step(studio: Studio, key: str, step: Document) -> Outcome:
+    before, foreign = _state(studio), dict(step["foreign"])
+    edits = _edits(studio)
+    base = f"/{foreign.pop('token', TOKEN)}/"
+    headers = OWN | foreign
+    if "verb" in step:
+        answer = _act(studio, base, headers, key, step)
+    elif "path" in step:
+        answer = _request(studio, "GET", base + step["path"], headers=headers)
+    else:
+        named = {"name": step["upload"].encode("utf-8", "replace").decode(), "into": step["into"]}
+        answer = _request(studio, "POST", base + "upload", params=named, content=step["content"], headers=headers)
+    _check_headers(answer)
+    if step["foreign"] and answer.status_code not in (403, 404):
+        raise Failure("a request from elsewhere is answered", str(step["foreign"]))
+    if answer.status_code == 200:
+        if step.get("verb") == "edit" and _edits(studio) != edits + 1:
+            raise Failure("an edit that was done is not in the history of the rules that are shown")
+        _check_answer(studio, step, answer)
+        return Outcome.agreed
+    if answer.status_code not in (400, 403, 404, 405, 409):
+        raise Failure("an answer with another status", str(answer.status_code))
+    is_json = answer.headers.get("content-type", "").startswith("application/json")
+    check_sentence(answer.json()["error"] if is_json else answer.text)
+    if _state(studio) != before:
+        raise Failure("a refused request changed something")
+    return Outcome.refused
+
+
+def _act(studio: Studio, base: str, headers: Document, key: str, step: Document) -> httpx.Response:
+    sent = {"revision": studio.session.revision, **step["sent"]}
+    if "revision" in step:
+        sent["revision"] = step["revision"]
+    if sent.get("work") == "open":
+        sent["work"] = key
+    body = step.get("body", json.dumps(sent).encode())
+    verb = re.sub(r"[^\w.-]", "_", step["verb"]).encode("utf-8", "replace").decode() or "_"
+    headers = headers | {"content-type": "application/json"}
+    return _request(studio, "POST", f"{base}api/{verb}", content=body, headers=headers)
+
+
+class _Markup(HTMLParser):
+    """Finds in a part of the page what would run."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Refuse elements and attributes that the templates do not have."""
+        if tag in ("script", "iframe", "object", "embed", "base", "meta", "link", "img"):
+            raise Failure("a text of the user is markup", tag)
+        for name, value in attrs:
+            if name.startswith("on") or (value or "").strip().lower().startswith(("javascript:", "data:")):
+                raise Failure("a text of the user is an attribute that runs", f"{name}={value!r:.80}")
+
+
+def _check_headers(answer: httpx.Response) -> None:
+    for name in ("content-security-policy", "x-content-type-options", "referrer-policy"):
+        if name not in answer.headers:
+            raise Failure("an answer without its headers", name)
+    if "set-cookie" in answer.headers:
+        raise Failure("an answer sets a cookie")
+
+
+def _check_answer(studio: Studio, step: Document, answer: httpx.Response) -> None:
+    """Compare what is shown or exported with the rules, evaluated from their JSON."""
+    if step.get("path") == "export/model":
+        _check_model(studio, answer.content)
+    if not answer.headers["content-type"].startswith("application/json"):
+        return
+    shown = answer.json().get("main") or answer.json().get("part") or ""
+    check_shown(shown, "the page")
+    _Markup().feed(shown)
+    if "main" not in answer.json() or studio.session.stage != "rules":
+        return
+    editor = studio.session.editor()
+    record, labels = to_dict(editor.rules), editor._labels[~editor._held]
+    answers = [decided(record, row) for row in rows_of(editor.frame)]
+    right = sum(given == str(label) for given, label in zip(answers, labels, strict=True))
+    if f'<span class="big">{100 * right / len(labels):.1f}%</span>' not in shown:
+        raise Failure("the page shows another share than the rules have", f"{right} of {len(labels)}")
+
+
+def _check_model(studio: Studio, content: bytes) -> None:
+    """Verify the exported model, and compare its rules with those that are shown."""
+    folder = studio.session.root.parent / "exported"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.extractall(folder)
+    try:
+        verify(folder / "model")
+    except Refuted as error:
+        raise Failure("an exported model is refuted", str(error)) from None
+    record = json.loads((folder / "model" / "model.json").read_text("utf-8"))["rules"]
+    rows = rows_of(studio.session.editor().frame)
+    if [decided(record, row) for row in rows] != [decided(to_dict(studio.session.editor().rules), row) for row in rows]:
+        raise Failure("an exported model has other rules than the page shows")
+    shutil.rmtree(folder)
+
+
+def _check_files(root: Path) -> None:
+    for folder in root.iterdir():
+        if not NAME.fullmatch(folder.name):
+            raise Failure("a file was left in the folder of works", folder.name)
+        for path in folder.iterdir():
+            if path.name not in EXPECTED and not path.name.startswith("table."):
+                raise Failure("a file was left in a work", path.name)
+    outside = [path.name for path in root.parent.iterdir() if path.name != root.name]
+    if outside:
+        raise Failure("a file was written outside the works", str(outside))
+
+
+def _check_restored(studio: Studio, root: Path) -> None:
+    """Open the work of the ended studio again: rules and versions are as they were."""
+    again = Studio(root, token=TOKEN)
+    for folder in sorted(root.iterdir()):
+        if (folder / VERSIONS).exists():
+            again.session.open_kept(folder.name)
+            if again.session.stage == "rules":
+                kept = json.loads((folder / VERSIONS).read_text("utf-8"))
+                if [to_dict(rules) for rules in again.session.editor().versions] != kept["versions"]:
+                    raise Failure("versions are not restored as they were")
+    again.session.end()
