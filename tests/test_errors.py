@@ -111,6 +111,7 @@ def test_short_values_are_quoted_as_they_are():
         (MemoryError("malloc of size 3221225472 failed"), "memory: 3.0 GiB were needed"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2048 bytes."), "2.0 KiB were"),
         (ValueError("Out of Memory Error: could not allocate block of size 256.0 KiB"), "256.0 KiB were needed"),
+        (ImportError("_fblas.so: failed to map segment from shared object"), "memory; take"),
     ],
 )
 def test_a_failed_allocation_says_what_was_needed(error, needed):
@@ -118,6 +119,11 @@ def test_a_failed_allocation_says_what_was_needed(error, needed):
     assert needed in sentence
     assert "--engine duckdb" in sentence
     assert out_of_memory(ValueError("something else")) is None
+
+
+def test_a_package_without_memory_to_load_is_not_broken():
+    with pytest.raises(OutOfMemory, match="not enough memory"), require_extra("scale", "the page"):
+        raise ImportError("_fblas.so: failed to map segment from shared object")
 
 
 def test_real_allocation_errors_are_recognised():

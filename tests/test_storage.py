@@ -962,3 +962,39 @@ def test_a_reader_looks_again_only_where_a_folder_changed(folder, tmp_path):
     assert storage._was_replaced(folder, storage._identity(folder)) is False
     assert storage._was_replaced(tmp_path / "none", storage._identity(folder)) is True
     assert storage._was_replaced(tmp_path / "none", None) is False
+
+
+# Names that no file can have -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("x" * 300, r"x…x+ cannot be used: File name too long"),
+        ("a/" * 3000, "cannot be used: File name too long"),
+        ("a\0b", r"'a\\x00b' is no name of a file"),
+        ("a\ud800b", r"'a\\ud800b' is no name of a file"),
+        (3, "named by a text or a path, got 3"),
+        (None, "named by a text or a path, got None"),
+        (b"model", "named by a text or a path, got b'model'"),
+    ],
+)
+@pytest.mark.parametrize(
+    "door",
+    [open_folder, RuleSet.load, EntropyClassifier.load, storage.check_model_target, lambda name: write_whole(name, "")],
+)
+def test_a_name_that_no_file_has_is_one_sentence(door, name, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LogicLensError, match=sentence) as caught:
+        door(name)
+    assert len(str(caught.value)) < 300
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_may_not_be_entered_is_one_sentence(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    with pytest.raises(LogicLensError, match="cannot be used: Permission denied"):
+        open_folder(tmp_path / "model")

@@ -110,6 +110,8 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
         package = (error.name or str(error)).partition(".")[0]
         raise MissingPackage(f"{purpose} needs {package}: pip install 'logiclens[{extra}]'.") from error
     except ImportError as error:
+        if (too_large := out_of_memory(error)) is not None:
+            raise too_large from error
         package = (error.name or "a package").partition(".")[0]
         broken = f"{package}, which is installed but cannot be imported ({error})"
         raise MissingPackage(f"{purpose} needs {broken}: pip install -U 'logiclens[{extra}]'.") from error
@@ -117,14 +119,15 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
 
 _NO_MEMORY = (
     r"(?i)not enough memory|can't allocate memory|cannot allocate memory|out of memory|bad allocation|bad_alloc"
+    r"|failed to map segment"
 )
 
 
 def out_of_memory(error: BaseException) -> OutOfMemory | None:
     """Return the error for an allocation that failed; None for any other error.
 
-    NumPy and Arrow raise kinds of MemoryError; torch a RuntimeError, pandas a ParserError and DuckDB an error of its
-    own, which are known by their words.
+    NumPy and Arrow raise kinds of MemoryError; torch a RuntimeError, pandas a ParserError, DuckDB an error of its own
+    and a library that is loaded an ImportError, which are known by their words.
 
     >>> print(out_of_memory(MemoryError("Unable to allocate 7.28 TiB for an array")))
     there is not enough memory: 7.28 TiB were needed at once; take fewer columns or rows, or let an engine count the

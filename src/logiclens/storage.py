@@ -25,7 +25,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, named, quoted
 
 try:
     import fcntl
@@ -195,6 +195,30 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
 
 
+def checked_path(given: Any) -> Path:
+    """Return a path that somebody gave, if the system can look it up; it need not be there.
+
+    >>> checked_path("a\\0b")
+    Traceback (most recent call last):
+    logiclens.errors.LogicLensError: 'a\\x00b' is no name of a file: it holds a character that no name may hold.
+    """
+    try:
+        path = Path(given)
+        path.lstat()
+    except TypeError:
+        raise LogicLensError(f"a file or folder is named by a text or a path, got {quoted(given)}.") from None
+    except (FileNotFoundError, NotADirectoryError):
+        # Whoever needs it there says so.
+        pass
+    except ValueError:
+        raise LogicLensError(
+            f"{quoted(str(path))} is no name of a file: it holds a character that no name may hold."
+        ) from None
+    except OSError as error:
+        raise LogicLensError(f"{named(path)} cannot be used: {error.strerror or error}.") from None
+    return path
+
+
 # Files that appear whole ---------------------------------------------------------------------------------------------
 
 
@@ -212,7 +236,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['answer.txt']
     """
-    given = Path(path)
+    given = checked_path(path)
     if given.exists() and not (given.is_file() or given.is_dir()):
         yield given
         return
@@ -270,7 +294,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     a moment without any, and the next `open_folder` or `replacing_folder` puts the old one back. A link is followed,
     and an existing folder keeps its permissions. Raises `LogicLensError` if a file is too large to be read again.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(checked_path(path)))
     target.parent.mkdir(parents=True, exist_ok=True)
     with _workspace(target) as space:
         new = space / target.name
@@ -463,7 +487,7 @@ def check_model_target(folder: str | Path) -> Path:
 
     A model can take a new name, an empty folder, or the place of another model. Raises `LogicLensError` otherwise.
     """
-    target, end = Path(folder), time.monotonic() + _PATIENCE
+    target, end = checked_path(folder), time.monotonic() + _PATIENCE
     while True:
         before = _identity(target)
         try:
@@ -535,7 +559,7 @@ def open_folder(folder: str | Path) -> ModelFolder:
 
     Raises `LogicLensError` if a file is missing, cut short, changed or of an unknown schema.
     """
-    path, end = Path(folder), time.monotonic() + _PATIENCE
+    path, end = checked_path(folder), time.monotonic() + _PATIENCE
     while True:
         before = _identity(path)
         try:

@@ -396,6 +396,23 @@ def test_out_of_memory_is_one_sentence(tmp_path):
     assert run.stderr.count("\n") == 1
 
 
+def test_no_memory_to_load_a_library_is_one_sentence(tmp_path):
+    code = (
+        "import sys\n"
+        "class Full:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'pandas': raise ImportError('pandas.so: failed to map segment from shared object')\n"
+        "sys.meta_path.insert(0, Full())\n"
+        "from logiclens.cli import main; main()"
+    )
+    (tmp_path / "new.csv").write_text("a,died\n1,yes\n2,no\n")
+    arguments = [sys.executable, "-c", code, "explain", "new.csv", "--target", "died"]
+    run = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("logiclens: there is not enough memory; take fewer")
+    assert run.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -114,9 +114,12 @@ def test_texts_that_look_like_formulas_are_written_as_texts(tmp_path):
     sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
     assert [cell.value for cell in sheet["A"]] == ["=name", *texts]
     assert {cell.data_type for cell in sheet["A"]} == {"s"}
+    # As after an apostrophe that somebody types: the cell stays a text when it is edited. A number is no formula.
+    assert [cell.quotePrefix for cell in sheet["A"]] == [True, True, False, True, True, False]
     write_table(frame, tmp_path / "f.xlsx", keep_formulas=True)
     kept = openpyxl.load_workbook(tmp_path / "f.xlsx").active
     assert [cell.data_type for cell in kept["A"]] == ["f", "f", "s", "s", "s", "s"]
+    assert not any(cell.quotePrefix for cell in kept["A"])
 
 
 def test_a_written_sheet_reads_back_and_has_the_same_bytes(tmp_path):

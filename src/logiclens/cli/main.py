@@ -47,15 +47,17 @@ def _run(arguments: Sequence[str]) -> int:
     # Imported here, so that Ctrl-C during the import is handled too.
     import typer
 
-    from logiclens.cli.commands import app
-
     try:
+        from logiclens.cli.commands import app
+
         code = typer.main.get_command(app).main(list(arguments), prog_name="logiclens", standalone_mode=False)
     except LogicLensError as error:
         return _refuse(str(error))
     except typer.Abort:
         return INTERRUPTED
     except OSError as error:
+        if (too_large := out_of_memory(error)) is not None:
+            return _refuse(str(too_large))
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
             raise
         return _refuse(_system_sentence(error))

@@ -8,10 +8,14 @@ from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import cube_words, gap_words
 from logiclens.formula.rule_set import RuleSet
+from logiclens.words import for_reading
 
 
+@for_reading
 def to_english(rules: Any) -> str:
     """Return one sentence per class, how the classes are decided, and how often each cube recurs where that is known.
+
+    Control characters of names and labels are escaped.
 
     Args:
         rules: a rule set, an explanation, or an exact model.

@@ -22,6 +22,7 @@ from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
+from logiclens.storage import checked_path
 from logiclens.words import for_reading
 
 Meant: TypeAlias = tuple[Predicate, bool]
@@ -440,7 +441,7 @@ def read_knowledge(path: str | Path) -> Knowledge:
     >>> read_knowledge(file).classes["died"].increasing
     ('age',)
     """
-    file = Path(path)
+    file = checked_path(path)
     try:
         if file.is_file() and file.stat().st_size > LARGEST_FILE:
             raise LogicLensError(f"{named(file)} is too large for a file of knowledge.")

@@ -24,7 +24,7 @@ from logiclens.formula.packed_rows import check_names
 from logiclens.formula.predicate import Predicate, is_name_of
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.target_cuts import TargetCuts
-from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, open_folder, read_json
+from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, checked_path, open_folder, read_json
 
 
 @dataclass(frozen=True)
@@ -422,7 +422,7 @@ def open_record(folder: str | Path) -> ModelRecord:
 
 def open_rules(place: str | Path) -> Mapping[str, Any]:
     """Return the record of the rules of a model folder, or of a JSON file that `logiclens export --to json` wrote."""
-    path = Path(place)
+    path = checked_path(place)
     if path.is_file():
         return read_json(path)
     folder = open_folder(path)

@@ -33,6 +33,7 @@ from logiclens.tables.formats import (
     TEXT,
     WORKBOOK,
     WRITTEN,
+    begins_a_formula,
     checked_encoding,
     first_bytes,
     in_utf8,
@@ -153,9 +154,6 @@ def records_of(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield dict(zip(names, row, strict=True))
 
 
-_FORMULA, _PLAIN_NUMBER = r"'*[=+\-@\t\r\n]", r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
-
-
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which no text and no name is a formula for a spreadsheet: an apostrophe stands before it.
 
@@ -179,9 +177,8 @@ def _without_formulas(column: pd.Series[Any]) -> pd.Series[Any]:
         return column
     texts = column.astype(object)
     is_text = texts.map(lambda cell: isinstance(cell, str)).to_numpy(dtype=bool)
-    begins = texts[is_text].astype(str)
-    formula = begins.str.match(_FORMULA) & ~begins.str.fullmatch(_PLAIN_NUMBER)
-    found = begins[formula.to_numpy(dtype=bool)]
+    found = texts[is_text].astype(str)
+    found = found[found.map(begins_a_formula).to_numpy(dtype=bool)]
     if found.empty:
         return column
     texts = texts.copy()

@@ -156,3 +156,16 @@ def sentence(error: Exception) -> str:
     """Return the first line of an error message without its full stop, for use inside a sentence; at most its start."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return shortened(readable(lines[0].rstrip(".")), LONGEST_LIST)
+
+
+def begins_a_formula(text: str) -> bool:
+    """Return whether a spreadsheet may compute a text; a number is none, and one with apostrophes before it may be.
+
+    >>> [begins_a_formula(text) for text in ("=1+1", "'=x", "@SUM(A1)", "-5", "x=1")]
+    [True, True, True, False, False]
+    """
+    return _FORMULA.match(text) is not None and _PLAIN_NUMBER.fullmatch(text) is None
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")

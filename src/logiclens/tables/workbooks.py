@@ -18,7 +18,7 @@ import pandas as pd
 
 from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
 from logiclens.storage import scratch_folder
-from logiclens.tables.formats import BLOCK, sentence
+from logiclens.tables.formats import BLOCK, begins_a_formula, sentence
 from logiclens.words import readable, shortened
 
 MOST_ROWS, LONGEST_TEXT = 1_048_576, 32_767
@@ -275,7 +275,8 @@ def address(column: int, row: int) -> str:
 def sheet_writer(out: Any, *, keep_formulas: bool = False) -> Generator[None, pd.DataFrame, None]:
     """Write the chunks that are sent as one sheet, the names of the columns first.
 
-    Texts are written as texts, also those that begin with `=`; with `keep_formulas` these are formulas.
+    Texts are written as texts. Those that begin as formulas do are also marked as by an apostrophe that somebody types,
+    so that they stay texts when they are edited; with `keep_formulas` they are formulas.
     """
     import xlsxwriter  # type: ignore[import-untyped]
     from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]
@@ -293,12 +294,13 @@ def sheet_writer(out: Any, *, keep_formulas: bool = False) -> Generator[None, pd
         book = xlsxwriter.Workbook(out, options)
         # The same table gives the same bytes.
         book.set_properties({"created": datetime(2000, 1, 1)})
+        marked = None if keep_formulas else book.add_format({"quote_prefix": True})
         sheet, row = book.add_worksheet("rows"), 0
         try:
             while True:
                 frame = yield
                 if row == 0:
-                    _write_row(sheet, 0, [str(column) for column in frame.columns])
+                    _write_row(sheet, 0, [str(column) for column in frame.columns], marked)
                     row = 1
                 if row + len(frame) > MOST_ROWS:
                     raise LogicLensError(
@@ -306,7 +308,7 @@ def sheet_writer(out: Any, *, keep_formulas: bool = False) -> Generator[None, pd
                     )
                 cells = frame.astype(object)
                 for line in cells.where(cells.notna(), None).itertuples(index=False, name=None):
-                    _write_row(sheet, row, line)
+                    _write_row(sheet, row, line, marked)
                     row += 1
         except GeneratorExit:
             try:
@@ -317,7 +319,8 @@ def sheet_writer(out: Any, *, keep_formulas: bool = False) -> Generator[None, pd
             raise
 
 
-def _write_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
+def _write_row(sheet: Any, row: int, cells: Sequence[Any], marked: Any) -> None:
+    """Write a row; `marked` is the format of texts that begin as formulas do."""
     for column, cell in enumerate(cells):
         if cell is None:
             continue
@@ -327,7 +330,8 @@ def _write_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
                 f"a cell of a sheet holds at most {LONGEST_TEXT:,} characters, {address(column, row + 1)} needs "
                 f"{len(value):,}: write .csv or .parquet instead."
             )
-        if sheet.write(row, column, value) != 0:
+        shown = marked if isinstance(value, str) and begins_a_formula(value) else None
+        if sheet.write(row, column, value, shown) != 0:
             raise LogicLensError(f"the cell {address(column, row + 1)} does not fit into a sheet: write .csv instead.")
 
 
