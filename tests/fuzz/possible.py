@@ -79,7 +79,7 @@ def rows(rules: Record, *, also: Sequence[str] = ()) -> tuple[list[Row], bool]:
     if total <= MOST_ROWS:
         made = [dict(zip(cells, row, strict=True)) for row in itertools.product(*cells.values())]
     else:
-        chosen = random.Random(0)  # noqa: S311
+        chosen = random.Random(0)
         made = [{column: chosen.choice(some) for column, some in cells.items()} for _ in range(1000)]
     return [row for row in made if allowed(rules, row)], total <= MOST_ROWS and not asks_parts(rules)
 

@@ -1,7 +1,7 @@
 """What `verify` says of a model, read back as a reader does and applied to rows.
 
-Only the printed texts are used: formulas, meanings of concepts, columns with their kinds, and who decides. A folder that
-is verified must answer so, whatever was changed in its files.
+Only the printed texts are used: formulas, meanings of concepts, columns with their kinds, and who decides. A folder
+that is verified must answer so, whatever was changed in its files.
 """
 
 from __future__ import annotations
