@@ -42,6 +42,8 @@ FAILING = ROOT / ".fuzz"
 """The folder for new failing cases; git ignores it. Move a case to `tests/fuzz/cases` with the change that mends it."""
 BATCH_SECONDS = 15.0
 SHRINK_SECONDS = 20.0
+REPLAYS = 3
+"""How often a failing case must pass before it is dropped."""
 MEMORY = 3 << 30
 """Bytes that a batch may use beyond what the campaign has loaded."""
 
@@ -234,13 +236,19 @@ class Report:
 
 
 def replay(folder: Path, scratch: Path, *, mended: Callable[[Path], None] | None = None) -> Iterator[tuple[str, str]]:
-    """Replay the saved cases of a folder; give the file and the reason of each that still fails."""
+    """Replay the saved cases of a folder; give the file and the reason of each that still fails.
+
+    One that passes is replayed twice more before it counts as mended, because some cases fail only now and then.
+    """
     for path, name, case in case_files.saved(folder):
         if name not in DOORS:
             continue
         door, status = DOORS[name], scratch / "replay"
         status.write_text(case_files.to_text(name, case), encoding="utf-8")
-        found = in_child(lambda door=door, case=case: _judged_once(door, case, scratch / "replayed"), status)
+        for _ in range(1 if mended is None else REPLAYS):
+            found = in_child(lambda door=door, case=case: _judged_once(door, case, scratch / "replayed"), status)
+            if found.failing:
+                break
         if found.failing:
             yield path.name, next(iter(found.failing))
         elif mended is not None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from logiclens.errors import LogicLensWarning
 from logiclens.estimator import EntropyClassifier
@@ -148,49 +149,83 @@ def date_part(origin: Mapping[str, Any], row: Mapping[str, Any]) -> int | None:
     return {"month": moments[0].month, "weekday": moments[0].isoweekday(), "hour": moments[0].hour}[origin["part"]]
 
 
-def decided(rules: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
-    """The answer of rules to a raw row, read off their JSON: a label, None, or 0 and 1 for each of several labels."""
+def literal_holds(rules: Mapping[str, Any], concept: str, row: Mapping[str, Any]) -> bool:
+    """Whether a concept of rules is true of a raw row; one without a predicate is a column, true from 0.5 on."""
+    meant = rules["predicates"].get(concept, {"column": concept, "operator": ">=", "value": 0.5})
+    if "origin" in meant:
+        return predicate_holds(meant, date_part(meant["origin"], row))
+    return predicate_holds(meant, row[meant["column"]])
+
+
+def cube_holds(rules: Mapping[str, Any], cube: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether all conditions of one rule hold of a raw row."""
+    return all(literal_holds(rules, concept, row) == positive for concept, positive in cube["if"].items())
+
+
+def fired(rules: Mapping[str, Any], row: Mapping[str, Any]) -> list[bool]:
+    """Whether the formula of each class holds of a raw row."""
     classes = rules["classes"]
-
-    def holds(concept: str) -> bool:
-        meant = rules["predicates"].get(concept, {"column": concept, "operator": ">=", "value": 0.5})
-        if "origin" in meant:
-            return predicate_holds(meant, date_part(meant["origin"], row))
-        return predicate_holds(meant, row[meant["column"]])
-
-    def cube_holds(cube: Mapping[str, Any]) -> bool:
-        return all(holds(concept) == positive for concept, positive in cube["if"].items())
 
     def fires(place: int) -> bool:
         if "complement_of" in classes[place]:
             return not fires(classes[place]["complement_of"])
-        return any(cube_holds(cube) for cube in classes[place]["cubes"])
+        return any(cube_holds(rules, cube, row) for cube in classes[place]["cubes"])
 
-    fired = [fires(place) for place in range(len(classes))]
+    return [fires(place) for place in range(len(classes))]
+
+
+def decided(rules: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
+    """The answer of rules to a raw row, read off their JSON: a label, None, or 0 and 1 for each of several labels."""
+    firing = fired(rules, row)
     if rules["multilabel"]:
-        return [int(fire) for fire in fired]
-    return _resolved(rules, fired, cube_holds)
+        return [int(fire) for fire in firing]
+    return _resolved(rules, firing, lambda cube: cube_holds(rules, cube, row))
 
 
-def _resolved(rules: Mapping[str, Any], fired: Sequence[bool], cube_holds: Any) -> Any:
+def _resolved(rules: Mapping[str, Any], firing: Sequence[bool], holds: Any) -> Any:
     classes = rules["classes"]
     names = [entry["class"] for entry in classes]
     if any("complement_of" in entry for entry in classes):
-        return names[list(fired).index(True)]
+        return names[list(firing).index(True)]
     if rules["resolve"] == "none":
-        return names[list(fired).index(True)] if sum(fired) == 1 else None
+        return names[list(firing).index(True)] if sum(firing) == 1 else None
     if rules["resolve"] == "order":
-        firing = [place for place in rules["order"] if fired[place]]
+        places = [place for place in rules["order"] if firing[place]]
     else:
         cubes = [
             (-cube["confidence"], place)
             for place, entry in enumerate(classes)
             for cube in entry["cubes"]
-            if cube_holds(cube)
+            if holds(cube)
         ]
-        firing = [place for _, place in sorted(cubes)]
-    chosen = firing[0] if firing else rules["otherwise"]
+        places = [place for _, place in sorted(cubes)]
+    chosen = places[0] if places else rules["otherwise"]
     return None if chosen is None else names[chosen]
+
+
+UNREAD = ("logiclens", "metrics", "data_sha256", "target", "rules", "weights_sha256", "content_sha256", "settings")
+"""Fields of `model.json` that the network does not read."""
+
+
+def by_network(origin: Sample, content: Mapping[str, Any], rows: Sequence[Row]) -> list[Any] | None:
+    """The answers of the network of a sample, with its own weights, to what the predicates of a `model.json` say.
+
+    None if the file has other concepts, another network or other groups, whose answers are not known here.
+    """
+    known = json.loads((origin.folder / "model.json").read_text("utf-8"))
+    other = {name for name in {*known, *content} if known.get(name) != content.get(name)}
+    if other - {*UNREAD, "predicates", "labels", "class_names"}:
+        return None
+    meant = [content["predicates"][concept] for concept in content["concepts"]]
+    try:
+        inputs = [[predicate_holds(one, row[one["column"]]) for one in meant] for row in rows]
+    except (KeyError, TypeError, ValueError):
+        return None
+    network = fitted(origin.name).network_.eval()
+    dtype = next(network.parameters()).dtype
+    with torch.no_grad():
+        logits = network(torch.tensor(inputs, dtype=dtype))
+    return [content["labels"][place] for place in logits.argmax(dim=1).tolist()]
 
 
 def predicate_holds(meant: Mapping[str, Any], cell: Any) -> bool:

@@ -45,7 +45,7 @@ def cases(draw: st.DrawFn) -> Document:
 
 
 @cache
-def _pairs() -> dict[str, tuple[Path, Path]]:
+def key_pairs() -> dict[str, tuple[Path, Path]]:
     """The private and the public file of two key pairs. Each process of the campaign makes its own."""
     return {name: new_key(str(place() / f"{name}-{os.getpid()}")) for name in ("own", "other")}
 
@@ -53,9 +53,9 @@ def _pairs() -> dict[str, tuple[Path, Path]]:
 def _key(kind: str, public: bool, where: Place) -> str:
     """Return the path of a key, or of what is none."""
     if kind in ("own", "other"):
-        return str(_pairs()[kind][int(public)])
+        return str(key_pairs()[kind][int(public)])
     if kind == "wrong half":
-        return str(_pairs()["own"][int(not public)])
+        return str(key_pairs()["own"][int(not public)])
     path = where.root / f"key-{'public' if public else 'private'}"
     if kind in ("text", "empty"):
         path.write_text("-----BEGIN PRIVATE KEY-----\n\x1b" if kind == "text" else "")
@@ -83,10 +83,7 @@ def check(case: Document, where: Place) -> Outcome:
     folder, path = folders.Folder(origin), where.outputs / "model"
     for edit in case["before"]:
         folder.apply(edit)
-    try:
-        folder.write(path, sealed=True)
-    except (TypeError, ValueError, RecursionError):
-        return Outcome.agreed
+    folder.write(path, sealed=True)
     before = _content(path)
     ended = run(["sign", str(path), "--key", _key(case["signed with"], False, where)])
     _check_words(ended, {0, 1, 2})

@@ -133,6 +133,23 @@ def test_a_failing_case_is_shrunk_saved_and_replayed(tmp_path, monkeypatch):
     assert content["failing"] == [{"category": "planted", "reason": reason, "times": 2, "case": saved.name}]
 
 
+@pytest.mark.parametrize(("fails", "is_kept"), [("", False), ("1", True), ("2", True), ("3", True), ("4", False)])
+def test_a_failing_case_is_dropped_after_three_passes(fails, is_kept, tmp_path, monkeypatch):
+    counted = tmp_path / "counted"
+
+    def flaky(case: int, place: object) -> Outcome:
+        # Counted in a file, because each replay has a process of its own.
+        counted.write_text(counted.read_text() + "x" if counted.exists() else "x")
+        if str(len(counted.read_text())) in fails:
+            raise ValueError("now and then")
+        return Outcome.agreed
+
+    monkeypatch.setitem(DOORS, "planted", Door("planted", st.just(7), flaky, 1))
+    saved = case_files.save("planted", 7, tmp_path / "failing")
+    still = list(replay(tmp_path / "failing", tmp_path, mended=Path.unlink))
+    assert (bool(still), saved.exists()) == (is_kept, is_kept)
+
+
 def test_a_crash_of_the_process_names_its_case(tmp_path):
     def crash(case: int, place: object) -> Outcome:
         os.kill(os.getpid(), 11)

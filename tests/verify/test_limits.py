@@ -409,3 +409,8 @@ def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
     error = refused(saved, tmp_path)
     assert isinstance(error, Refuted)
     assert "another history of the rules" in str(error)
+
+
+def test_two_texts_are_never_printed_as_one_meaning():
+    texts = ("a\nb", "a\\nb", 'a"b', 'a\\"b')
+    assert len({meaning_text(Predicate("unit", "==", text)) for text in texts}) == len(texts)

@@ -93,7 +93,9 @@ def meaning_text(predicate: Predicate) -> str:
         column = f"{begin} {' to '.join(map(column_text, predicate.part.columns))} ({numbers})"
     if predicate.operator == "missing":
         return f"{column} is missing"
-    text = '"' + printable(value.replace('"', '\\"')) + '"' if isinstance(value, str) else value_text(value)
+    text = value_text(value)
+    if isinstance(value, str):
+        text = '"' + printable(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'
     return f"{column} {predicate.operator if predicate.operator in ORDERS else 'is'} {text}"
 
 
