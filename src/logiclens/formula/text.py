@@ -331,7 +331,7 @@ class _Parser:
         if not self.values[place]:
             column = self.tokens.column(place)
             raise FormulaSyntaxError(f"column {column}: a name cannot be empty.", column)
-        return Literal(self.values[place], positive)
+        return Literal.of_checked(self.values[place], positive)
 
     def unary(self) -> list[Cube]:
         self.depth += 1
