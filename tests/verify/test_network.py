@@ -335,10 +335,13 @@ def stated_relevance(strength: list[float], width: int, tau: float) -> list[floa
 def test_errors_of_relevance_are_the_stated_ones(strength, exponent):
     """Temperatures from 2^-125, where the roundings near 0 decide, to 8, with strengths of their size."""
     tau = 2.0**exponent
-    values, errors = relevance(one_layer([[value * tau for value in strength]], temperature=tau))
-    assert values == pytest.approx([math.exp(value - max(strength)) for value in strength], rel=1e-14, abs=0)
-    stated = stated_relevance([value * tau for value in strength], 1, tau)
-    assert errors == pytest.approx(stated, rel=1e-12, abs=1e-16)
+    for width in (1, 3):
+        weight = np.zeros((width, len(strength)))
+        weight[-1] = [value * tau for value in strength]
+        values, errors = relevance(one_layer(weight, temperature=tau))
+        assert values == pytest.approx([math.exp(value - max(strength)) for value in strength], rel=1e-14, abs=0)
+        stated = stated_relevance(weight[-1].tolist(), width, tau)
+        assert errors == pytest.approx(stated, rel=1e-12, abs=1e-15)
 
 
 def test_an_exponent_that_errs_by_more_than_64_decides_nothing():
