@@ -73,6 +73,57 @@ def test_a_refutation_counts_rows_and_names_what_is_false(tmp_path):
     assert "the complement says yes, the head no" in str(refused(other, tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("values", "bound", "words"),
+    [
+        ([-0.5, -0.5, -0.5, 0.5], 0.4999999, None),
+        # As large as the rounding is not larger than it.
+        ([-0.5, -0.5, -0.5, 0.5], 0.5, "the smallest |logit| is 0.5, and float32 rounding may be as large as 0.5"),
+        # A logit of 0 is a yes, which rounding may turn.
+        ([-1.0, -1.0, -1.0, 0.0], 0.1, "the smallest |logit| is 0, and float32 rounding may be as large as 0.1"),
+        ([0.0, -1.0, -1.0, 1.0], 0.1, "the row a = 0, b = 0 the formula says no, the head yes (logit 0). "),
+        ([-1.0, -1.0, -1.0, -2.0], 0.1, "the row a = 1, b = 1 the formula says yes, the head no (logit -2). "),
+        ([-1.0, 2.0, 3.0, 1.0], 0.1, "says no, the head yes (logit 2), and so on 1 other rows. "),
+        ([-1.0, -1.0, -1.0, 1.0], np.inf, "the weights are so large that float32 may overflow"),
+    ],
+)
+def test_every_logit_is_beyond_rounding_and_as_stated(values, bound, words, monkeypatch):
+    monkeypatch.setattr(claim, "logits", lambda head, rows: network.Logits(np.array(values), bound))
+    trained, inner = a_claim(agreement=None), head([[1.0, 1.0]], [-1.5])
+    if words is None:
+        assert claim._enumerated(trained, inner, np.arange(4)) == units.Proof(0.5, bound)
+        return
+    with pytest.raises(Refuted) as caught:
+        claim._enumerated(trained, inner, np.arange(4))
+    assert words in str(caught.value)
+
+
+def test_a_compiled_head_whose_roundings_add_up_is_proved_by_units(monkeypatch):
+    logits = np.array([-0.5, -0.5, -0.5, 0.5])
+    monkeypatch.setattr(claim, "logits", lambda head, rows: network.Logits(logits, 0.6))
+    inner = head([[1.0, 1.0]], [-1.25])
+    proof = claim._enumerated(a_claim(), inner, np.arange(4))
+    assert proof == units.prove(inner, a_claim().formula, ("a", "b"), is_complement=False)
+    assert proof.smallest == 0.25
+
+
+def test_rows_are_enumerated_up_to_the_limit_of_concepts(tmp_path, monkeypatch):
+    assert claim.MOST_CONCEPTS == 20
+    saved = saved_compiled([parse("a & b"), parse("a & b & ~c")], ["a", "b", "c"])
+    monkeypatch.setattr(claim, "MOST_CONCEPTS", 2)
+    first, second = verify(saved.write(tmp_path)).classes
+    assert (first.rows, "proved unit by unit" in first.domain) == (4, False)
+    assert (second.rows, "proved unit by unit" in second.domain) == (8, True)
+
+
+def test_only_a_row_of_one_class_has_a_label(tmp_path):
+    formulas = [parse("a & b"), parse("b")]
+    one = verify(saved_compiled(formulas, ["a", "b"]).write(tmp_path / "one"))
+    assert [entry.label for entry in one.classes] == ["class 0", "class 1"]
+    several = verify(saved_compiled(formulas, ["a", "b"], multilabel=True).write(tmp_path / "several"))
+    assert [entry.label for entry in several.classes] == [None, None]
+
+
 # Rounding ------------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,20 @@ from hypothesis import strategies as st
 import logiclens.verify
 from logiclens.nn import EntropyNet
 from logiclens.verify.claim import domain_table, formula_table
-from logiclens.verify.network import Head, Linear, logits
+from logiclens.verify.network import (
+    BATCH_NUMBERS,
+    LARGEST,
+    SPARE,
+    TINY,
+    UNIT,
+    Head,
+    Layer,
+    Linear,
+    entropy_layer,
+    gamma,
+    logits,
+    relevance,
+)
 from logiclens.verify.records import Domain
 from tests.examples import examples
 from tests.oracles.certified import all_rows, allowed, float64_logits, random_net
@@ -278,3 +293,147 @@ def test_what_a_vanishing_first_layer_loses_is_carried_on(scale, are_equal):
         head = Head(Linear(weight, head.entropy.bias * scale), head.keep, head.tail, max(scale, 2.0**-120))
         run = logits(head, np.array([7]))
         assert run.bound == pytest.approx(stated_bound(head), rel=1e-11, abs=0)
+
+
+# Numbers that only extreme heads show, one function at a time ---------------------------------------------------------
+
+
+def one_layer(weight: Any, keep: Any = None, *, bias: float = 0.0, temperature: float = 1.0) -> Head:
+    """A head of one hidden layer whose output is its first unit."""
+    matrix = np.array(weight, dtype=float)
+    kept = np.ones(matrix.shape[1], dtype=bool) if keep is None else np.array(keep)
+    last = Linear(np.eye(1, len(matrix)), np.zeros(1))
+    return Head(Linear(matrix, np.full(len(matrix), bias)), kept, (last,), temperature)
+
+
+def exact_gamma(k: int) -> Fraction:
+    return k * Fraction(UNIT) / (1 - k * Fraction(UNIT))
+
+
+def stated_relevance(strength: list[float], width: int, tau: float) -> list[float]:
+    """Steps 1 to 3, with fractions up to the exponential."""
+    u, eta, t = Fraction(1, 2**24), Fraction(1, 2**126), Fraction(tau)
+    gammas = [Fraction(value) for value in strength]
+    spread = [exact_gamma(width) * value + 4 * width * eta for value in gammas]
+    errors = []
+    for j, (own, e) in enumerate(zip(gammas, spread, strict=True)):
+        others = [(gammas[k], spread[k]) for k in range(len(gammas)) if k != j]
+        low = high = Fraction(0)
+        if others:
+            low = min(low, own - e - max(value + error for value, error in others))
+            high = min(high, own + e - max(value - error for value, error in others))
+        low = low / t * (1 + exact_gamma(4)) - eta * (1 + 2 / t)
+        high = min(high / t * (1 - exact_gamma(4)) + eta * (1 + 2 / t), Fraction(0))
+        alpha = math.exp((own - max(gammas)) / t)
+        above = math.exp(high) * float(1 + 8 * u) - alpha
+        errors.append(max(above, alpha - math.exp(low) * float(1 - 8 * u)) + float(eta))
+    return errors
+
+
+@pytest.mark.parametrize("exponent", [-125, -124, -123, -122, -120, -100, 0, 3])
+@pytest.mark.parametrize("strength", [[0.0], [3.0, 1.0], [2.0, 2.0], [1.0, 2.0, 1.5, 2.0], [0.0, 0.5], [64.0, 0.0]])
+def test_errors_of_relevance_are_the_stated_ones(strength, exponent):
+    """Temperatures from 2^-125, where the roundings near 0 decide, to 8, with strengths of their size."""
+    tau = 2.0**exponent
+    for width in (1, 3):
+        weight = np.zeros((width, len(strength)))
+        weight[-1] = [value * tau for value in strength]
+        values, errors = relevance(one_layer(weight, temperature=tau))
+        assert values == pytest.approx([math.exp(value - max(strength)) for value in strength], rel=1e-14, abs=0)
+        stated = stated_relevance(weight[-1].tolist(), width, tau)
+        assert errors == pytest.approx(stated, rel=1e-12, abs=1e-15)
+
+
+def test_an_exponent_that_errs_by_more_than_64_decides_nothing():
+    # The exponent of the only concept errs by η(1 + 2/τ): by 64 exactly, or by half more than that.
+    (error,) = relevance(one_layer([[0.0]], temperature=2.0**-131))[1]
+    assert error == pytest.approx(1 - math.exp(-64), rel=1e-15)
+    for temperature in (2.0**-131 * 64 / 64.5, 2.0**-131 * 64 / 1000):
+        assert relevance(one_layer([[0.0]], temperature=temperature))[1] == np.inf
+    # That of the weaker of two errs by its distance, times g(4), and by the errors of both strengths.
+    for strength, is_determined in [(1e7, True), (1e9, False)]:
+        assert (relevance(one_layer([[strength, 0.0]]))[1] < np.inf).tolist() == [True, is_determined]
+
+
+def test_roundings_add_up_to_infinity_after_eight_million_terms():
+    assert gamma(0) == 0
+    assert gamma(1) == 2.0**-24 / (1 - 2.0**-24)
+    assert gamma(2**23 - 1) == pytest.approx(1, abs=1e-6)
+    assert gamma(2**23) == gamma(2**24) == gamma(2**25) == np.inf
+
+
+WEIGHTS = [0.0, TINY, 1e-36, 1e-30, 1.0, -3.0, 1e30]
+
+
+@pytest.mark.parametrize("bias", [0.0, -TINY, 1e-29, 2.0])
+def test_errors_of_a_linear_layer_are_the_stated_ones(bias):
+    for width in (1, 3):
+        for weight in WEIGHTS:
+            made = logiclens.verify.network._linear_layer(Linear(np.full((2, width), weight), np.full(2, bias)))
+            g, eta, size = exact_gamma(width + 1), Fraction(TINY), abs(Fraction(weight))
+            assert made.relative == pytest.approx(float(g), rel=1e-14, abs=0)
+            for matrix, stated in [
+                (made.error_of_error, (1 + g) * size + 2 * eta),
+                (made.error_of_value, g * size + 2 * eta),
+            ]:
+                assert matrix == pytest.approx(np.full((width, 2), float(stated)), rel=1e-14, abs=0)
+            constant = float(g * abs(Fraction(bias)) + 4 * (width + 2) * eta)
+            assert made.error == pytest.approx(np.full(2, constant), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("bias", [0.0, -TINY, 1e-29, 2.0])
+def test_errors_of_the_first_layer_are_the_stated_ones(bias):
+    u, eta = Fraction(UNIT), Fraction(TINY)
+    for count in (1, 3):
+        for weight in WEIGHTS:
+            # All concepts are equally strong: each has the relevance 1.
+            head = one_layer([[weight] * count + [5e30]] * 2, [True] * count + [False], bias=bias, temperature=1e31)
+            values, errors = relevance(head)
+            assert values.tolist() == [1.0] * count
+            made, g, size = entropy_layer(head), exact_gamma(count + 1), abs(Fraction(weight))
+            of_weight = (1 + u) * size * Fraction(float(errors[0])) + u * size + 2 * eta
+            stated = float((1 + g) * of_weight + g * size)
+            assert made.error_of_value == pytest.approx(np.full((count, 2), stated), rel=1e-14, abs=0)
+            constant = float(g * abs(Fraction(bias)) + 4 * (count + 2) * eta)
+            assert made.error == pytest.approx(np.full(2, constant), rel=1e-14, abs=0)
+            assert made.relative == pytest.approx(float(g), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize(("share", "is_bounded"), [(0.4, True), (0.5, True), (0.5000001, False), (0.9, False)])
+def test_a_strength_whose_double_overflows_bounds_nothing(share, is_bounded):
+    """Also that of a concept that is not kept, and whose weight no row can show."""
+    run = logits(one_layer([[1.0, share * LARGEST]], [True, False]), np.array([0, 1]))
+    assert run.values.tolist() == [0.0, 1.0]
+    assert (run.bound < np.inf) == is_bounded
+    assert run.bound > 0
+
+
+@pytest.mark.parametrize(("share", "is_bounded"), [(0.4, True), (0.4999999, True), (0.5, False), (np.nan, False)])
+def test_an_intermediate_value_that_may_overflow_bounds_nothing(share, is_bounded):
+    relative = 2.0**-23
+    error = np.array([share * LARGEST * relative])
+    layer = Layer(np.zeros((1, 1)), np.ones(1), np.zeros((0, 1)), np.zeros((1, 1)), error, relative)
+    values, largest = logiclens.verify.network._forward([layer], np.zeros((2, 1)))
+    assert values.tolist() == [1.0, 1.0]
+    assert largest == (share * LARGEST * relative if is_bounded else np.inf)
+
+
+def test_a_batch_has_at_most_four_megabytes():
+    def sizes(count: int, widest: int) -> list[int]:
+        return [len(range(count)[part]) for part in logiclens.verify.network._batches(count, widest)]
+
+    assert BATCH_NUMBERS * np.dtype(float).itemsize == 4 * 2**20
+    assert sizes(2**19 + 1, 0) == sizes(2**19 + 1, 1) == [2**19, 1]
+    assert sizes(7, 2**18 - 1) == [2, 2, 2, 1]
+    # Wide heads are run row by row.
+    assert sizes(3, 2**19) == sizes(3, 2**20) == [1, 1, 1]
+
+
+def test_the_bound_has_room_for_float64():
+    (layer, last) = (entropy_layer(one_layer([[1.0]])), Linear(np.ones((1, 1)), np.zeros(1)))
+    g = gamma(2)
+    before = layer.error_of_value[0, 0] + layer.error[0]
+    stated = ((1 + g) + 2 * TINY) * before + (g + 2 * TINY) * 1.0 + 12 * TINY
+    run = logits(Head(Linear(np.ones((1, 1)), np.zeros(1)), np.ones(1, dtype=bool), (last,), 1.0), np.array([1]))
+    assert run.bound == pytest.approx(stated * (1 + 2.0**-20), rel=1e-14, abs=0)
+    assert SPARE == 1 + 2.0**-20

@@ -14,7 +14,7 @@ from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.nn import EntropyNet
 from logiclens.verify import Refuted, Unusable, VerificationError, units, verify
-from logiclens.verify.network import Head, Linear, entropy_layer
+from logiclens.verify.network import LARGEST, TINY, Head, Layer, Linear, entropy_layer, gamma
 from logiclens.verify.units import Unproved, prove
 from tests.oracles.certified import Saved, all_rows
 from tests.oracles.compiled import compiled, random_formula, saved_compiled
@@ -547,3 +547,149 @@ def test_errors_of_units_have_room_for_float64():
     stated = (layer.error_of_value.sum() + layer.error[0]) * (1 + 2.0**-20) + 4 * 2.0**-126
     assert unit.error == pytest.approx(stated, rel=1e-12, abs=0)
     assert (unit.cube, unit.top) == ((("a", True), ("b", True)), 0.5)
+
+
+# ---- numbers at the edges of what is proved
+
+
+def unit_with(monkeypatch: pytest.MonkeyPatch, top: float, error: float, *, gain: float = 1.0) -> list[units._Unit]:
+    """The units of a head of one unit that reads `a` with the weight 1, and whose value errs by exactly this much."""
+    folded = Layer(
+        np.ones((1, 1)), np.array([top - 1]), np.zeros((0, 1)), np.zeros((1, 1)), np.array([error]), 2.0**-23
+    )
+    monkeypatch.setattr(units, "entropy_layer", lambda head: folded)
+    monkeypatch.setattr(units, "SPARE", 1.0)
+    head = Head(Linear(np.ones((1, 1)), np.array([top - 1])), np.ones(1, dtype=bool), (), 1.0)
+    return units._units(head, ["a"], np.array([gain]))
+
+
+def test_a_unit_that_is_never_above_0_does_not_count(monkeypatch):
+    assert unit_with(monkeypatch, -0.25, 0.25) == []
+    assert unit_with(monkeypatch, 0.5, 0.25, gain=0.0) == []
+    with pytest.raises(Unproved, match="may be 0 where that holds"):
+        unit_with(monkeypatch, -0.25, 0.2500001)
+
+
+def test_a_unit_must_be_above_0_by_more_than_its_error(monkeypatch):
+    with pytest.raises(Unproved, match="may be 0 where that holds"):
+        unit_with(monkeypatch, 0.25, 0.25)
+    (unit,) = unit_with(monkeypatch, 0.25, 0.2499999)
+    assert unit == units._Unit(0, (("a", True),), 0.25, 0.2499999, 1.0)
+
+
+def test_a_unit_is_at_most_0_where_a_literal_fails(monkeypatch):
+    # Its value is then top - 1, and may err upwards.
+    assert [unit.top for unit in unit_with(monkeypatch, 0.75, 0.25)] == [0.75]
+    with pytest.raises(Unproved, match=r"as large as .* where one of these literals fails"):
+        unit_with(monkeypatch, 0.75, 0.2500001)
+    with pytest.raises(Unproved, match=r"as large as 0\.5 where one of these literals fails"):
+        unit_with(monkeypatch, 1.25, 0.25)
+
+
+def test_a_unit_of_negative_gain_counts_for_the_wrong_answer(monkeypatch):
+    with pytest.raises(Unproved, match="makes it count for the wrong answer"):
+        unit_with(monkeypatch, 0.75, 0.25, gain=-1e-30)
+
+
+@pytest.mark.parametrize(("share", "is_right"), [(0.4, True), (0.4999999, True), (0.5, False)])
+def test_a_strength_whose_double_overflows_proves_nothing(share, is_right):
+    """That of a concept that the head does not keep."""
+    inner = Linear(np.array([[1.0, share * LARGEST]]), np.array([-0.5]))
+    given = Head(inner, np.array([True, False]), (), 1.0)
+    if is_right:
+        assert [unit.cube for unit in units._units(given, ["a"], np.ones(1))] == [(("a", True),)]
+    else:
+        with pytest.raises(Unproved, match="lose the relevance of a concept"):
+            units._units(given, ["a"], np.ones(1))
+
+
+def test_an_error_that_may_overflow_proves_nothing(monkeypatch):
+    # The error divided by g(k) bounds what float32 meets on the way.
+    limit = LARGEST / 2 * 2.0**-23
+    with pytest.raises(Unproved, match="lose the relevance of a concept"):
+        unit_with(monkeypatch, 3 * limit, limit)
+    with pytest.raises(Unproved, match="where one of these literals fails"):
+        unit_with(monkeypatch, 3 * limit, limit * (1 - 2.0**-30))
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_errors_of_units_count_what_is_lost_near_0(keep):
+    kept = np.arange(2) < keep
+    head = Head(Linear(np.zeros((1, 2)), np.full(1, 1e-30)), kept, (), 1.0)
+    (unit,) = units._units(head, ["a", "b"], np.ones(1))
+    g = gamma(keep + 1)
+    stated = (keep * (1 + g) * 2 * TINY + g * 1e-30 + 4 * (keep + 2) * TINY) * (1 + 2.0**-20) + 4 * TINY
+    assert unit == units._Unit(0, (), 1e-30, pytest.approx(stated, rel=1e-14, abs=0), 1.0)
+
+
+def near(value: float) -> object:
+    return pytest.approx(value, rel=1e-9, abs=0)
+
+
+def test_the_smallest_logit_is_that_of_the_weakest_cube():
+    g, spare = gamma(2), 1 + 2.0**-20
+    weak, strong = units._Unit(0, (), 1.0, 0.0, 1.0), units._Unit(1, (), 2.0, 0.0, 2.0)
+    for some in ([weak, strong], [strong, weak]):
+        proof = units._output(some, -0.75, 1)
+        # The product and its sum are rounded, and so is the last bias: 0.25 errs by g (1 + 0.75).
+        assert proof == units.Proof(0.25, pytest.approx(1.75 * g * spare, rel=1e-6, abs=0))
+    # Where no cube holds, the logit is the last bias, which is not rounded.
+    assert units._output([strong], -0.75, 1) == units.Proof(0.75, near(0.75 * g * spare))
+    assert units._output([], -0.75, 1) == units.Proof(0.75, near(0.75 * g * spare))
+
+
+def test_what_the_output_may_lose_near_0_lowers_the_proof():
+    g, spare = gamma(8), 1 + 2.0**-20
+    # A product of 100η: n = 7 more operations lose 4(n + 2)η, and what enters with top and error loses 2η each.
+    proof = units._output([units._Unit(0, (), 1.0, 0.0, 100 * TINY)], -40 * TINY, 7)
+    certain = (1 - g) * 100 - 2 - (1 + g) * 40 - 36
+    assert proof == units.Proof(40 * TINY, near((40 - certain) * TINY * spare))
+    top, error, gain = 1e37, 1e36, 8 * TINY
+    certain = (1 - g) * gain * (top - error) - 2 * TINY * (top + error) - (1 + g) * 0.5
+    proof = units._output([units._Unit(0, (), top, error, gain)], -0.5, 7)
+    assert 0 < certain < 0.1
+    assert proof == units.Proof(near(gain * top - 0.5), near((gain * top - 0.5 - certain) * spare))
+
+
+def test_an_output_must_outweigh_the_last_bias_by_more_than_its_error():
+    # With products of whole numbers of η, all that counts is 2η and 4(n + 2)η.
+    offset = -8 * TINY
+    for gain, is_right in [(8 + 2 + 12 + 0.01, True), (8 + 2 + 12 - 0.01, False)]:
+        unit = units._Unit(0, (), 1.0, 0.0, gain * TINY)
+        if is_right:
+            assert units._output([unit], offset, 1).smallest == 8 * TINY
+        else:
+            with pytest.raises(Unproved, match="may not outweigh the last bias"):
+                units._output([unit], offset, 1)
+
+
+def test_an_output_that_just_balances_the_last_bias_is_unproved():
+    g = gamma(2)
+    # (1 - g)(1 + g) - (1 + g)(1 - g); what is lost near 0 is below the precision of that.
+    with pytest.raises(Unproved, match="may not outweigh the last bias"):
+        units._output([units._Unit(0, (), 1.0, 0.0, 1 + g)], g - 1, 1)
+
+
+def test_the_sum_of_all_units_and_the_last_bias_must_not_overflow():
+    half = LARGEST / 2
+    third = units._Unit(0, (), half / 3, 0.0, 1.0)
+    assert units._output([third, third], -0.3 * half, 2).smallest == pytest.approx(half / 30, rel=1e-9)
+    with pytest.raises(Unproved, match="so large that float32 may overflow"):
+        units._output([third, third], -0.3334 * half, 2)
+    with pytest.raises(Unproved, match="so large that float32 may overflow"):
+        units._output([third, third, third], -1.0, 3)
+
+
+@pytest.mark.parametrize("is_complement", [False, True])
+def test_a_proof_weighs_the_output_and_its_bias(is_complement):
+    sign = -1.0 if is_complement else 1.0
+    last = Linear(np.array([[sign * 4.0]]), np.array([sign * -0.25]))
+    given = Head(Linear(np.ones((1, 2)), np.full(1, -1.875)), np.ones(2, dtype=bool), (last,), 1.0)
+    formula = ((("a", True), ("b", True)),)
+    proof = prove(given, formula, ["a", "b"], is_complement=is_complement)
+    # Where both hold, the unit is 0.125 and the logit 4 · 0.125 - 0.25; elsewhere it is the last bias.
+    assert proof.smallest == 0.25
+    heavier = Head(given.entropy, given.keep, (Linear(last.weight, last.bias * 1.6),), 1.0)
+    assert prove(heavier, formula, ["a", "b"], is_complement=is_complement).smallest == pytest.approx(0.1, rel=1e-12)
+    with pytest.raises(Unproved):
+        prove(given, formula, ["a", "b"], is_complement=not is_complement)
