@@ -250,11 +250,12 @@ def test_settings_of_the_wrong_kind_are_refused(name):
         assert not SETTINGS[name](value) or name in ("hidden", "class_weight", "split_by_time")
 
 
-def test_a_split_by_time_needs_rows_held_out(cases, tmp_path):
+@pytest.mark.parametrize("beside", [{}, {"set_aside": 0.25, "cuts_on": "all"}, {"set_aside": 0.25, "booleanise": None}])
+def test_a_split_by_time_needs_cut_rows_held_out(cases, tmp_path, beside):
     def split(model: Model, _: Model) -> None:
-        model["settings"]["split_by_time"] = "age"
+        model["settings"] |= {"split_by_time": "age", **beside}
 
-    with pytest.raises(Unusable, match="split_by_time"):
+    with pytest.raises(Unusable, match="split_by_time in model.json must be null"):
         verify(write_edited(cases["parts"], edit(split), tmp_path))
 
 

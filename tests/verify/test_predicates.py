@@ -17,6 +17,7 @@ from logiclens.verify.predicates import (
     excludes,
     implies,
     predicate_name,
+    rises,
     surely_meet,
     threshold_number,
     value_text,
@@ -82,6 +83,54 @@ def test_nothing_is_proved_of_two_columns():
         assert not implies(one, moved)
         assert not excludes(one, moved)
         assert not surely_meet(one, moved)
+
+
+# Two predicates of one column, and what is known of them: the first implies the second, they exclude each other, they
+# surely meet.
+RELATIONS = {
+    "a text and the dates that it is among": (("==", "2021-03-02"), (">=", "2021-03-01"), True, False, False),
+    "a text and the dates that it is not among": (("==", "2021-02-02"), (">=", "2021-03-01"), False, True, False),
+    "dates and a text among them": ((">=", "2021-03-01"), ("==", "2021-03-02"), False, False, False),
+    "a text and the numbers that it is among": (("==", "5"), (">=", 3), True, False, False),
+    "a text and numbers that it is none of": (("==", "red"), (">=", 3), False, True, False),
+    "a text and the durations that it is among": (("==", "3 days"), (">=", "2 days"), True, False, False),
+    "durations": ((">=", "2 days"), (">=", "1 days"), True, False, True),
+    "durations in the other order": ((">=", "1 days"), (">=", "2 days"), False, False, True),
+    "durations that are apart": ((">=", "2 days"), ("<", "2 days"), False, True, False),
+    "numbers and durations": ((">=", 5), (">=", "2 days"), False, True, False),
+    "numbers and durations above them": ((">=", 5), ("<", "2 days"), False, True, False),
+    "two lower ends": ((">", 2), (">=", 2), True, False, True),
+    "two upper ends": (("<=", 1), ("<", 2), True, False, True),
+    "a lower and an upper end that meet": ((">=", 1), ("<", 5), False, False, False),
+    "open ends that meet": ((">", 1), ("<", 5), False, False, False),
+    "an upper and a lower end that meet": (("<=", 5), (">", 1), False, False, False),
+    "equal texts": (("==", "red"), ("==", "red"), True, False, True),
+    "other texts": (("==", "red"), ("==", "green"), False, True, False),
+    "missing values": (("missing", True), ("missing", True), True, False, True),
+    "a missing value and a text": (("missing", True), ("==", "red"), False, True, False),
+}
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_relations_of_two_predicates_are_those_listed(name):
+    (one, other, implied, excluded, met) = RELATIONS[name]
+    first, second = Predicate("x", *one), Predicate("x", *other)
+    assert (implies(first, second), excludes(first, second), surely_meet(first, second)) == (implied, excluded, met)
+    assert (excludes(second, first), surely_meet(second, first)) == (excluded, met)
+
+
+@pytest.mark.parametrize(
+    ("one", "after", "expected"),
+    [
+        ((">=", 1), (">=", 2), True), ((">=", 2), (">=", 1), False), ((">=", "2 days"), (">=", "1 days"), False),
+        ((">=", "1 days"), (">=", "2 days"), True), ((">=", "2021-03-01"), (">=", "2021-03-02"), True),
+        ((">=", 1), (">=", "2021-03-01"), False), ((">=", "red"), (">=", "2021-03-01"), False),
+        ((">=", "2021-03-01"), (">=", "red"), False), ((">=", "red"), (">=", "red"), False),
+        ((">=", 1), (">", 1), True), ((">", 1), (">=", 1), False),
+    ],
+)  # fmt: skip
+def test_cuts_rise_with_their_threshold_and_then_their_operator(one, after, expected):
+    assert rises(Predicate("x", *one), Predicate("x", *after)) is expected
 
 
 @pytest.mark.parametrize(("low", "high"), [(5, 7), (5.2, 5.8), ("2021-03-01", "2021-03-02")])

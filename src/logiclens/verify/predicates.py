@@ -132,32 +132,31 @@ def _as_number(text: str) -> float | None:
         return None
 
 
+# Spans are compared only if they are of one kind, so that their points can be.
 def _starts_within(inner: _End | None, outer: _End | None) -> bool:
     if inner is None or outer is None:
         return outer is None
     # x >= 5 does not imply x > 5; x > 5 implies x >= 5.
-    return _above(inner.point, outer.point) or (inner.point == outer.point and (inner.left_out or not outer.left_out))
+    return inner.point > outer.point or (  # type: ignore[operator]
+        inner.point == outer.point and (inner.left_out or not outer.left_out)
+    )
 
 
 def _ends_within(inner: _End | None, outer: _End | None) -> bool:
     if inner is None or outer is None:
         return outer is None
-    return _above(outer.point, inner.point) or (inner.point == outer.point and (inner.left_out or not outer.left_out))
+    return outer.point > inner.point or (  # type: ignore[operator]
+        inner.point == outer.point and (inner.left_out or not outer.left_out)
+    )
 
 
 def _apart(end: _End | None, start: _End | None) -> bool:
     """Return whether an interval with this upper endpoint lies below an interval with this lower endpoint."""
     if end is None or start is None:
         return False
-    return _above(start.point, end.point) or (end.point == start.point and (end.left_out or start.left_out))
-
-
-def _above(high: Point, low: Point) -> bool:
-    if isinstance(high, datetime) or isinstance(low, datetime):
-        return isinstance(high, datetime) and isinstance(low, datetime) and high > low
-    if isinstance(high, timedelta) or isinstance(low, timedelta):
-        return isinstance(high, timedelta) and isinstance(low, timedelta) and high > low
-    return high > low
+    return start.point > end.point or (  # type: ignore[operator]
+        end.point == start.point and (end.left_out or start.left_out)
+    )
 
 
 def predicate_name(predicate: Predicate) -> str:
@@ -292,7 +291,7 @@ def rises(one: Predicate, after: Predicate) -> bool:
         return False
     if points[0] == points[1]:
         return ORDERS.index(one.operator) < ORDERS.index(after.operator)
-    return _above(points[1], points[0])
+    return points[1] > points[0]  # type: ignore[operator]
 
 
 def column_kind(predicate: Predicate) -> str | None:
