@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, english, literal_words
+from logiclens.formula.knowledge import Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
 from logiclens.formula.record import to_dict
@@ -26,11 +27,14 @@ from logiclens.formula.rule_set import Edit, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
 from logiclens.metrics.rule_statistics import known
-from logiclens.report.result import ConceptWords, FiringCounts, Result
+from logiclens.report.result import ConceptWords, Constraint, FiringCounts, Result
 from logiclens.storage import open_folder, read_json, write_whole
 from logiclens.studio.work import Work
 from logiclens.tables.frames import label_array
 from logiclens.words import count_text, count_with_noun, percent, shortened
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
 
 VERSIONS = "versions.json"
 MOST_VERSIONS = 500
@@ -106,7 +110,8 @@ class Editor:
     def __init__(self, work: Work, learned: Result, clock: Callable[[], datetime] = datetime.now) -> None:
         """Read the rows, and the versions if there are any."""
         self._work, self.learned, self._clock = work, learned, clock
-        problem, target_cuts = work.problem(), read_record(open_folder(work.model)).cuts_of_target
+        problem, record = work.problem(), read_record(open_folder(work.model))
+        target_cuts, self._is_bound = record.cuts_of_target, record.settings.get("knowledge") is not None
         labels = label_array(problem.labels)
         self._labels = labels if target_cuts is None else target_cuts.labels(labels)
         held = np.zeros(len(problem.frame), dtype=np.bool_)
@@ -124,6 +129,7 @@ class Editor:
         if not (self.versions and 0 <= self.at < len(self.versions)):
             raise LogicLensError("the versions of the rules cannot be read: close the work and learn again.")
         self._seen: dict[int, Measured] = {}
+        self._proved: tuple[RuleSet, tuple[Proof, ...]] | None = None
         self.looked: tuple[int, Measured] | None = None
 
     def _measured_table(self, rows: Any, source: str) -> MeasuredTable:
@@ -157,6 +163,28 @@ class Editor:
             self._seen[id(rules)] = self.rows.measure(rules)
         return self._seen[id(rules)]
 
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return the constraints of the model's knowledge, each with its proof for the version that is shown."""
+        if not self.at and self.learned.knowledge:
+            return self.learned.knowledge
+        return tuple(Constraint(one.constraint, one.holds, one.reason) for one in self._proofs(self.rules))
+
+    def _proofs(self, rules: RuleSet) -> tuple[Proof, ...]:
+        if not self._is_bound:
+            return ()
+        if self._proved is None or self._proved[0] is not rules:
+            from logiclens.estimator.adoption import proofs_of_edited
+
+            self._proved = rules, proofs_of_edited(self._model, rules)
+        return self._proved[1]
+
+    @cached_property
+    def _model(self) -> EntropyClassifier:
+        # Loads torch, which only knowledge needs here.
+        from logiclens.estimator.classifier import EntropyClassifier
+
+        return EntropyClassifier.load(self._work.model)
+
     # Changes ---------------------------------------------------------------------------------------------------------
 
     def edit(self, sent: Mapping[str, Any]) -> str:
@@ -167,8 +195,14 @@ class Editor:
         why = _text(sent, "why", LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
         made = MOVES[str(move)](self.rules, sent, {"why": why, "when": when})
-        # Measured before anything is kept: what cannot be measured is refused.
+        # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
         measured = self.rows.measure(made)
+        for proof in self._proofs(measured.rules):
+            if not proof.holds:
+                raise LogicLensError(
+                    f"the knowledge of the model says that {proof.constraint}, but {proof.reason}; the rules stay as "
+                    "they were."
+                )
         del self.versions[self.at + 1 :]
         self.looked = None
         self.versions.append(measured.rules)
@@ -279,7 +313,8 @@ class Editor:
 
     def result(self, measured: Measured, *, is_held_out: bool = False) -> Result:
         """Return the result of a version in the form that the report shows."""
-        return edited_result(self.learned, measured, self._firing(measured.rules, is_held_out), is_held_out=is_held_out)
+        firing, constraints = self._firing(measured.rules, is_held_out), self.constraints()
+        return edited_result(self.learned, measured, firing, constraints, is_held_out=is_held_out)
 
     def _firing(self, rules: RuleSet, is_held_out: bool) -> FiringCounts:
         if not is_held_out:
@@ -442,7 +477,14 @@ MOVES: dict[str, Callable[[RuleSet, Mapping[str, Any], dict[str, Any]], RuleSet]
 # The result of edited rules ------------------------------------------------------------------------------------------
 
 
-def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, is_held_out: bool) -> Result:
+def edited_result(
+    learned: Result,
+    measured: Measured,
+    firing: FiringCounts,
+    constraints: tuple[Constraint, ...],
+    *,
+    is_held_out: bool,
+) -> Result:
     """Return the result of the learned rules with edited ones in their place, and only what was measured of these."""
     rules, counted = measured.rules, measured.statistics
     before = {entry.name: entry for entry in learned.classes}
@@ -487,6 +529,9 @@ def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, 
         stability=None,
         rows=(),
         rows_shown=0,
+        knowledge=constraints,
+        protected=(),
+        knowledge_cost=(),
         headline=None if is_held_out else learned.headline,
         notes=(*(f"edited by hand: {entry}" for entry in rules.history), *learned.notes),
     )

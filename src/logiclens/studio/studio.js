@@ -1,6 +1,7 @@
 "use strict";
 // Every form names what it asks for (data-verb); the answer is the part of the page to show. Nothing else is decided here.
 (() => {
+  const GONE = "the studio does not answer: it may have been closed. Start it again with: logiclens studio";
   const body = document.body, main = document.getElementById("main");
   const problem = document.getElementById("problem"), status = document.getElementById("status");
   let revision = Number(body.dataset.revision), busy = 0;
@@ -47,7 +48,7 @@
       if (!isJson) return { error: response.ok ? "the studio gave no answer." : await response.text() || "the studio gave no answer." };
       return await response.json();
     } catch (error) {
-      return { error: "the studio does not answer: it may have been closed. Start it again with: logiclens studio" };
+      return { error: GONE };
     } finally {
       busy -= 1;
     }
@@ -89,6 +90,31 @@
     tell(answer.error);
   }
 
+  // A file is saved only if it was made; what went wrong is told on the page.
+  async function download(link) {
+    if (busy) return;
+    busy += 1;
+    tell("");
+    try {
+      const response = await fetch(link.href, { cache: "no-store" });
+      if (!response.ok) {
+        tell(await response.text());
+        return;
+      }
+      const named = /filename="([^"]*)"/.exec(response.headers.get("content-disposition") || "");
+      const saved = document.createElement("a");
+      saved.href = URL.createObjectURL(await response.blob());
+      saved.download = named ? named[1] : "rules";
+      saved.click();
+      setTimeout(() => URL.revokeObjectURL(saved.href), 60000);
+      status.textContent = saved.download + " is saved.";
+    } catch (error) {
+      tell(GONE);
+    } finally {
+      busy -= 1;
+    }
+  }
+
   // A target of many numbers is cut.
   function cutField() {
     const target = document.getElementById("target");
@@ -111,6 +137,11 @@
     if (event.target.dataset.submits !== undefined && event.target.form) event.target.form.requestSubmit();
   });
   document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[download]");
+    if (link) {
+      event.preventDefault();
+      download(link);
+    }
     const button = event.target.closest("[data-tick]");
     if (!button) return;
     for (const box of main.querySelectorAll("input[name=use]")) box.checked = button.dataset.tick === "all";
