@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -168,8 +170,15 @@ class Editor:
             self._seen[id(self.versions[0])] = first
         if not 0 <= self.at < len(self.versions):
             raise LogicLensError("the versions of the rules cannot be read: close the work and learn again.")
+        # While somebody reads the rules, so that the first edit of each column is as fast as the next ones.
+        threading.Thread(target=self._prepare, daemon=True).start()
         self._proved: tuple[RuleSet, tuple[Proof, ...]] | None = None
         self._aside_seen: tuple[RuleSet, Measured] | None = None
+
+    def _prepare(self) -> None:
+        # A column that cannot be read is told when an edit asks for it.
+        with suppress(LogicLensError, TypeError, ValueError):
+            self.rows.prepare()
 
     def _measured_table(self, rows: Any, source: str) -> MeasuredTable:
         problem, groups = self._problem, self._problem.groups
