@@ -154,6 +154,86 @@ def test_a_wrong_threshold_is_told_and_the_rules_stay(visits, table):
     here.errors[:] = [one for one in here.errors if "400 (Bad Request)" not in one]
 
 
+def opened_rules(here: Visit, table: Path) -> Any:
+    """Learn from a table, and return the page of its rules."""
+    here.page.locator("#file").set_input_files(table)
+    here.page.get_by_role("button", name="Learn the rules").click()
+    here.page.get_by_role("heading", name="The rules", exact=True).wait_for(timeout=LEARNS)
+    return here.page
+
+
+def move_threshold(page: Any, value: str) -> None:
+    """Move the threshold of the first condition that has one."""
+    changes = page.locator("details.edit").first
+    if changes.get_attribute("open") is None:
+        changes.locator("summary").click()
+    changes.locator("input[name=value]").first.fill(value)
+    changes.get_by_role("button", name="Move threshold").first.click()
+
+
+def test_what_was_typed_stays_when_rules_change(visits, table):
+    from playwright.sync_api import expect
+
+    here = visits()
+    page = opened_rules(here, table)
+    field = page.locator("#try input").first
+    field.fill("50")
+    page.get_by_role("button", name="What do the rules say?").click()
+    said = page.locator("#tried .said")
+    before = said.inner_text()
+    move_threshold(page, "10" if "no" in before else "90")
+    page.get_by_text("Version 2").first.wait_for()
+    # The values stay, and the answer is that of the edited rules.
+    expect(field).to_have_value("50")
+    expect(said).not_to_have_text(before)
+    other = page.context.new_page()
+    other.goto(here.tab.base)
+    other.locator("#why-1").fill("half a comm")
+    move_threshold(page, "55")
+    other.get_by_text("Version 3").first.wait_for()
+    expect(other.locator("#why-1")).to_have_value("half a comm")
+    # A value that is refused leaves no answer behind.
+    page.locator("#try input").first.fill("old")
+    page.get_by_role("button", name="What do the rules say?").click()
+    page.locator("#problem").get_by_text("must be a number").wait_for()
+    assert page.locator("#tried .said").count() == 0
+    here.errors[:] = [one for one in here.errors if "400 (Bad Request)" not in one]
+
+
+def test_edits_are_not_discarded_without_a_question(visits, table):
+    here = visits()
+    page = opened_rules(here, table)
+    move_threshold(page, "55")
+    page.get_by_text("Version 2").first.wait_for()
+    page.get_by_role("button", name="Choose other columns and learn again").click()
+    learn = page.get_by_role("button", name="Learn the rules")
+    learn.focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Learning again discards 1 edit of the rules").wait_for()
+    # The first button keeps the edits.
+    assert page.evaluate("document.activeElement.id") == "ask-no"
+    page.keyboard.press("Enter")
+    assert here.tab.studio.session.stage == "columns"
+    page.get_by_role("button", name="Back to the rules").click()
+    page.get_by_text("Version 2").first.wait_for()
+
+
+def test_a_refused_export_is_told_on_the_page(visits, table, monkeypatch):
+    from logiclens.errors import LogicLensError
+    from logiclens.studio.session import Session
+
+    here = visits()
+    page = opened_rules(here, table)
+
+    def refused(session: Session, name: str) -> None:
+        raise LogicLensError("the knowledge of the model forbids it.")
+
+    monkeypatch.setattr(Session, "export", refused)
+    page.locator("a[href='export/model']").click()
+    page.locator("#problem").get_by_text("The knowledge of the model forbids it.").wait_for()
+    here.errors[:] = [one for one in here.errors if "400 (Bad Request)" not in one]
+
+
 def tab_to(page: Any, matches: str, most: int = 200) -> None:
     """Press the tabulator key until the element that has the focus matches."""
     for _ in range(most):
@@ -193,6 +273,10 @@ def test_a_second_tab_follows_the_first(visits):
     here.page.get_by_role("button", name="Use the example").click()
     other.get_by_role("heading", name="tumours.csv").wait_for()
     other.get_by_role("button", name="Close this work and remove the file").click()
+    other.keyboard.press("Escape")
+    assert here.tab.studio.session.work is not None
+    other.get_by_role("button", name="Close this work and remove the file").click()
+    other.get_by_role("button", name="Close this work and remove it").click()
     here.page.get_by_role("heading", name="Which table?").wait_for()
 
 

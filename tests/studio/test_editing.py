@@ -146,9 +146,92 @@ def test_held_out_rows_are_measured_on_request_and_counted(learned):
     held = patients().loc[learned.studio.session.work.held_out()]
     right = (learned.studio.session.editor().rules.predict(held) == held["died"].to_numpy()).mean()
     assert f'<span class="big">{100 * right:.1f}%</span> <span class="small">of {len(held)} rows' in page
+    # What is known already uses nothing up.
+    shown(learned.act("look"))
+    assert learned.studio.session.editor().looks == 1
+    shown(learned.act("edit", move="rule", text="age >= 60", **{"class": "1"}))
     shown(learned.act("look"))
     assert learned.studio.session.editor().looks == 2
     assert "looked 2 times at the held-out rows" in str(learned.studio.session.editor().signed().history[-1])
+
+
+def test_the_figure_of_the_learned_rules_is_no_look(learned):
+    page, head = learned.get("main").json()["main"], learned.studio.session.result().headline
+    assert (
+        f'<span class="big">{100 * head.right.value:.1f}%</span> <span class="small">of {head.right.total:.0f} rows'
+        in page
+    )
+    shown(learned.act("look"))
+    assert learned.studio.session.editor().looks == 0
+
+
+def test_looks_stay_counted_when_the_same_table_is_learned_again(learned):
+    shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules), why="not allowed"))
+    shown(learned.act("look"))
+    page = shown(learned.act("back"))
+    assert "Learning again discards 1 edit of the rules" in page
+    shown(learned.act("forth"))
+    assert len(learned.studio.session.editor().versions) == 2
+    shown(learned.act("back"))
+    shown(learned.learn(patients()))
+    learned.wait("rules")
+    editor = learned.studio.session.editor()
+    assert (len(editor.versions), editor.looks) == (1, 1)
+    assert '<span class="big">1</span> <span class="small">the fewer' in learned.get("main").json()["main"]
+
+
+def test_the_first_edit_knows_what_was_before(learned):
+    editor = learned.studio.session.editor()
+    before = (editor.versions[0].predict(editor.frame) == patients().loc[editor.frame.index, "died"].to_numpy()).mean()
+    shown(learned.act("edit", move="remove", rule=first_rule(editor.rules)))
+    assert editor.rules.history[0].before.accuracy == pytest.approx(before)
+    assert editor.rules.history[0].before.rows == len(editor.frame)
+
+
+def test_the_history_speaks_as_the_page_does(learned):
+    editor = learned.studio.session.editor()
+    rule, condition, _ = movable(editor.rules)
+    place, number = (int(part) for part in rule.split("-"))
+    name = f"Rule {number} for {editor.rules.names[place]}"
+    was = editor.rule_views()[place][number - 1].conditions[int(condition)].words
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    now = next(one.words for one in editor.rule_views()[place][number - 1].conditions if "65" in one.words)
+    assert editor.history()[0].what == f"{name}: “{was}” became “{now}”"
+    shown(learned.act("edit", move="add", rule=rule, column="sex", sign="is", value="woman"))
+    assert editor.history()[0].what == f"{name}: condition added: sex is woman"
+    shown(learned.act("edit", move="pin", rule=rule))
+    assert editor.history()[0].what == f"{name} pinned"
+
+
+def test_moves_of_a_pinned_rule_are_disabled_with_a_reason(learned):
+    rule = first_rule(learned.studio.session.editor().rules)
+    page = shown(learned.act("edit", move="pin", rule=rule))
+    assert "This rule is pinned: it must not change. Unpin it to change it." in page
+    assert f'<fieldset class="plain" disabled aria-describedby="pinned-{rule}">' in page
+    assert f'id="remove-{rule}" class="danger" disabled' in page
+
+
+def test_the_class_that_decides_first_stands_first(learned):
+    editor = learned.studio.session.editor()
+    shown(learned.act("edit", move="rule", text="age >= 60", **{"class": "0"}))
+    page = shown(learned.act("edit", move="rule", text="age >= 60", **{"class": "1"}))
+    for _ in editor.rules.names:
+        order = editor.rules.order
+        assert page.index(f'id="class-{order[0]}"') < page.index(f'id="class-{order[1]}"')
+        assert f'id="first-{order[0]}"' not in page
+        page = shown(learned.act("edit", move="first", **{"class": str(order[1])}))
+
+
+def test_an_edited_card_says_so_where_stability_stood(learned):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    page = shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    assert "<dt>Stability</dt><dd><strong>edited by hand</strong>" in page
+
+
+def test_values_to_try_are_those_of_the_table(learned):
+    shown(learned.act("edit", move="rule", text="sex is woman", **{"class": "0"}))
+    field = next(field for field in learned.studio.session.fields() if field.column == "sex")
+    assert [choice.words for choice in field.choices] == ["man", "woman", "another value", "missing"]
 
 
 def test_comments_stay_with_their_version(learned):
@@ -235,6 +318,10 @@ def test_the_report_of_edited_rules_is_of_held_out_rows(learned):
     assert f"{len(learned.studio.session.work.held_out())} rows held out before training" in page
     assert "edited by hand" in page
     assert learned.studio.session.editor().looks == 1
+    assert "The held-out rows were looked at once meanwhile" in page
+    assert "The rules were edited by hand (1 edit, listed below). The exported model is compiled from them" in page
+    for gone in ("approximate the network", "To repeat it", "What the network leans on", "exact: the network"):
+        assert gone not in page
 
 
 def test_edits_are_restored_after_the_server_was_killed(learned, tabs):
@@ -246,7 +333,11 @@ def test_edits_are_restored_after_the_server_was_killed(learned, tabs):
     root = learned.studio.session.root
     learned.studio.session.end()
     again = tabs(root)
-    shown(again.act("open", work=key))
+    page = shown(again.act("open", work=key))
+    # The figure that was looked at is still there.
+    held = patients().loc[again.studio.session.work.held_out()]
+    right = (before.rules.predict(held) == held["died"].to_numpy()).mean()
+    assert f'<span class="big">{100 * right:.1f}%</span> <span class="small">of {len(held)} rows' in page
     after = again.studio.session.editor()
     assert (str(after.rules), after.at, after.looks) == (text, 1, 1)
     shown(again.act("undo"))
@@ -266,4 +357,12 @@ def test_a_model_alone_is_shown_and_gets_its_table(learned, tabs, tmp_path):
     assert "has no column 'age'" in lacking.json()["error"]
     page = shown(one.upload(patients().to_csv(index=False).encode(), into="model"))
     assert "Change rule 1" in page
-    shown(one.act("edit", move="remove", rule=first_rule(one.studio.session.editor().rules)))
+    page = shown(one.act("edit", move="remove", rule=first_rule(one.studio.session.editor().rules)))
+    # The model does not know whether it was learned from these rows.
+    assert "Right on the rows of patients.csv" in page
+    assert "240 rows of patients.csv" in page
+    assert "training rows" not in page
+    assert "Right on the held-out rows" not in page
+    report = one.get("report").text
+    assert "of 240 rows of patients.csv" in report
+    assert "not used to make them" not in report

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from logiclens.concepts.booleaniser import Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.estimator.inputs import Schema
-from logiclens.estimator.knowledge import check_kept
+from logiclens.estimator.knowledge import check_kept, stored_bound
 from logiclens.explain.exact import compiled_network
 from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS
 from logiclens.formula.condition import CONCEPT, ZERO_ONE
@@ -24,6 +25,7 @@ from logiclens.formula.date_parts import PART_KINDS
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.edits import groups_of
 from logiclens.formula.groups import Groups
+from logiclens.formula.knowledge import Proof, prove
 from logiclens.formula.predicate import Predicate, is_name_of
 from logiclens.formula.rule_set import Rule, RuleSet
 
@@ -48,10 +50,7 @@ def adopted(
     if not isinstance(rules, RuleSet):
         raise LogicLensError(f"a model adopts a RuleSet, such as model.rules_.without('died#2'), got {quoted(rules)}.")
     _check_classes(model, rules)
-    known = _in_terms_of(model.schema_, rules)
-    schema = _extended(model.schema_, known)
-    facts = replace(known.facts, kinds=known.facts.kinds or schema.column_kinds)
-    known = replace(known, groups=schema.groups.among(known.concepts), facts=facts)
+    known, schema = _joined(model, rules)
     nothing = np.zeros((1, len(schema.names)))
     table = ConceptTable(
         nothing, schema.names, None, schema.class_names, schema.groups.exclusive, implied=schema.groups.implied
@@ -68,6 +67,28 @@ def adopted(
     made._rules, made._origin = known, dict(origin)
     check_kept(made, known)
     return made
+
+
+def proofs_of_edited(model: EntropyClassifier, rules: RuleSet) -> tuple[Proof, ...]:
+    """Prove whether edited rules, which the model could adopt, keep to its knowledge; nothing is compiled.
+
+    Args:
+        model: the fitted model that the rules were edited of.
+        rules: the rules.
+    """
+    known, schema = _joined(model, rules)
+    extended = clone(model)
+    extended.schema_ = schema
+    bound = stored_bound(extended)
+    return () if bound is None else prove(known, bound)
+
+
+def _joined(model: EntropyClassifier, rules: RuleSet) -> tuple[RuleSet, Schema]:
+    """Return rules in the terms of a model, and its schema with the concepts that they add."""
+    known = _in_terms_of(model.schema_, rules)
+    schema = _extended(model.schema_, known)
+    facts = replace(known.facts, kinds=known.facts.kinds or schema.column_kinds)
+    return replace(known, groups=schema.groups.among(known.concepts), facts=facts), schema
 
 
 def _check_classes(model: EntropyClassifier, rules: RuleSet) -> None:

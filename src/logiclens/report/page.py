@@ -19,7 +19,7 @@ from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
 from logiclens.report.charts import MOST_BARS, accuracy_chart, icon_array, icon_count, loss_chart, relevance_chart
 from logiclens.report.panel import panel_data, panel_fields
-from logiclens.report.result import ClassResult, Headline, Recurrence, Result
+from logiclens.report.result import ClassResult, Editing, Headline, Recurrence, Result
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -104,6 +104,7 @@ class RuleLine:
     table: TwoByTwo
     recurs: Recurs | None = None
     doubt: str = ""
+    is_edited: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,9 @@ def _class_view(place: int, result: Result) -> ClassView:
     base = measured.prevalence.value
     words = [_joined(told) for told in conditions]
     again = _recurs(rule, measured.cubes, result.stability)
-    doubted = doubts(rule, measured.cubes, entry, result.stability)
+    is_held_out = result.editing is None or result.editing.is_held_out
+    rows = "held-out row" if is_held_out else "row"
+    doubted = doubts(rule, measured.cubes, entry, result.stability, rows)
     constant = _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     decided = entry.decided or (None,) * len(rule.cubes)
@@ -164,8 +167,8 @@ def _class_view(place: int, result: Result) -> ClassView:
         conditions=() if constant else tuple(words),
         constant=constant,
         formula=entry.formula,
-        status=_status(entry),
-        certified=entry.certified is not None,
+        status=_status(entry) if result.editing is None else _EDITED_STATUS,
+        certified=entry.certified is not None or result.editing is not None,
         prevalence=share_words(measured.prevalence),
         lines=tuple(
             replace(
@@ -173,8 +176,11 @@ def _class_view(place: int, result: Result) -> ClassView:
                 conditions=tuple(words for words, _ in told),
                 recurs=found,
                 doubt=doubt,
+                is_edited=own in rule.edited,
             )
-            for told, cube, share, found, doubt in zip(conditions, measured.cubes, decided, again, doubted, strict=True)
+            for own, told, cube, share, found, doubt in zip(
+                rule.cubes, conditions, measured.cubes, decided, again, doubted, strict=True
+            )
         ),
         whole=_line(whole, measured.whole, name, base),
         decision=decision_words(measured.decision, name),
@@ -206,25 +212,32 @@ FEWEST_BAGS = 5
 in at most 1 of 10, with a probability below 5%."""
 
 
-def doubts(rule: Rule, cubes: Sequence[CubeRecord], entry: ClassResult, stability: Recurrence | None) -> list[str]:
+def doubts(
+    rule: Rule,
+    cubes: Sequence[CubeRecord],
+    entry: ClassResult,
+    stability: Recurrence | None,
+    rows: str = "held-out row",
+) -> list[str]:
     """Return for each cube of a class the sentence that warns of it; an empty text where nothing speaks against it.
 
-    A rule is doubted if hardly any bag or resample found it again, or if it is right on no held-out row.
+    A rule is doubted if hardly any bag or resample found it again, or if it is right on no row that was measured, which
+    `rows` names.
     """
     decided = entry.decided or tuple(cube.confidence for cube in cubes)
     again = _recurs(rule, cubes, stability)
-    return [_doubt(found, share) for found, share in zip(again, decided, strict=True)]
+    return [_doubt(found, share, rows) for found, share in zip(again, decided, strict=True)]
 
 
-def _doubt(found: Recurs | None, right: ShareRecord) -> str:
+def _doubt(found: Recurs | None, right: ShareRecord, rows: str) -> str:
     reasons = []
     if found is not None and found.total >= FEWEST_BAGS and found.count <= SELDOM * found.total:
         how_often = "none" if found.count == 0 else f"only {found.count}"
         reasons.append(f"the search found it again in {how_often} of {found.total} samples of the rows")
     if not right.total:
-        reasons.append("it decides no held-out row, so nothing is known of how often it is right")
+        reasons.append(f"it decides no {rows}, so nothing is known of how often it is right")
     elif not right.hits:
-        reasons.append(f"it is right on none of the {count_with_noun(right.total, 'held-out row')} that it decides")
+        reasons.append(f"it is right on none of the {count_with_noun(right.total, rows)} that it decides")
     return f"Do not rely on this rule: {', and '.join(reasons)}." if reasons else ""
 
 
@@ -342,6 +355,9 @@ def bar(share: ShareLike, base: float | None) -> Bar | None:
     )
 
 
+_EDITED_STATUS = "Edited by hand: the exported model is compiled from this formula, and its certificate says so."
+
+
 def _status(entry: ClassResult) -> str:
     """Say whether rules and network of a class are equal, or how often they agree."""
     certified, fidelity = entry.certified, entry.fidelity
@@ -397,13 +413,29 @@ def lead(result: Result) -> str:
     if head is None:
         return f"{count_with_noun(n_cubes, 'rule')} for {target}, learned from {result.data.name}."
     right, always = head.right, head.always_right
-    rows = count_with_noun(right.total, "row")
-    said = f"The rules are right on {percent(right.value, 1)} of {rows} not used to make them"
+    said = f"The rules are right on {percent(right.value, 1)} of {_measured_rows(result, right)}"
     alone = percent(always.value, 1)
     if (right.value or 0) > (always.value or 0):
         return f"{said}; always saying “{head.always}” is right on {alone}."
     than = "worse" if (right.value or 0) < (always.value or 0) else "no better"
     return f"{said}, which is {than} than always saying “{head.always}” ({alone})."
+
+
+def _measured_rows(result: Result, right: ShareRecord) -> str:
+    """Say on how many rows of which kind the rules were measured."""
+    if result.editing is None:
+        return f"{count_with_noun(right.total, 'row')} not used to make them"
+    return count_with_noun(right.total, "held-out row") if result.editing.is_held_out else result.statistics.source
+
+
+def looks_words(editing: Editing) -> str:
+    """Say how often held-out rows were looked at while the rules were edited."""
+    if not editing.is_held_out:
+        return ""
+    looked = "once" if editing.looks == 1 else count_with_noun(editing.looks, "time")
+    return (
+        f"The held-out rows were looked at {looked} meanwhile; the more often, the less their figures can be trusted."
+    )
 
 
 def _headline(result: Result) -> Headline | None:
@@ -425,7 +457,8 @@ def tiles(result: Result) -> tuple[Tile, ...]:
     """Return the numbers of the summary."""
     head, made, statistics = _headline(result), [], result.statistics
     if head is not None:
-        rows = count_with_noun(head.right.total, "held-out row")
+        is_held_out = result.editing is None or result.editing.is_held_out
+        rows = count_with_noun(head.right.total, "held-out row") if is_held_out else result.statistics.source
         for label, share, of in (
             ("The rules are right on", head.right, f"of {rows}"),
             (f"Always “{head.always}” is right on", head.always_right, "of the same rows"),
@@ -453,6 +486,9 @@ def tiles(result: Result) -> tuple[Tile, ...]:
 def _equality(result: Result) -> Tile:
     """Return whether the rules are the model, or how well they follow it."""
     label, classes = "Rules and network", result.classes
+    if result.editing is not None:
+        edits = count_with_noun(len(result.editing.history), "edit")
+        return Tile("Edited by hand", edits, "the exported model is compiled from these rules", is_text=True)
     if all(entry.certified is not None for entry in classes):
         return Tile(label, "Equal", "proved for every combination of the conditions", is_text=True)
     if all(entry.equals_network for entry in classes):
@@ -467,6 +503,12 @@ def _equality(result: Result) -> Tile:
 def standing(result: Result) -> str:
     """Say for which classes the rules are the model, and how well they approximate it otherwise."""
     classes = result.classes
+    if result.editing is not None:
+        edits = count_with_noun(len(result.editing.history), "edit")
+        return (
+            f"The rules were edited by hand ({edits}, listed below). The exported model is compiled from them, so that "
+            "it answers as they do on every combination of the conditions; its certificate says so."
+        )
     proved = [entry.name for entry in classes if entry.certified is not None]
     if len(proved) == len(classes):
         return (
@@ -495,6 +537,8 @@ def standing(result: Result) -> str:
 def differing(result: Result) -> str:
     """Say how often network and rules differ."""
     gap, classes = result.gap, result.classes
+    if result.editing is not None:
+        return "Nowhere: the exported model is compiled from these rules."
     if gap is None:
         if all(entry.certified is not None for entry in classes):
             return "Nowhere: it is proved that they answer alike."
@@ -565,6 +609,7 @@ def render(result: Result) -> str:
         standing=standing(result),
         deciding=deciding(result),
         differing=differing(result),
+        looks="" if result.editing is None else looks_words(result.editing),
         fields=panel_fields(result),
         relevance=[raw(chart) for chart in _relevance(result)],
         history=[raw(chart) for chart in _history(result)],

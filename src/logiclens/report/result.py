@@ -240,6 +240,19 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Editing:
+    """That people changed the rules after they were learned.
+
+    `history` has a line for each edit, `looks` counts the versions that were measured on held-out rows, and
+    `is_held_out` says whether the figures are of such rows.
+    """
+
+    history: tuple[str, ...]
+    looks: int
+    is_held_out: bool
+
+
+@dataclass(frozen=True)
 class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
@@ -296,6 +309,7 @@ class Result:
     knowledge: tuple[Constraint, ...] = ()
     protected: tuple[ProtectedColumn, ...] = ()
     knowledge_cost: tuple[Comparison, ...] = ()
+    editing: Editing | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""

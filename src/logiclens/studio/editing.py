@@ -6,31 +6,42 @@ redone and compared, also after a restart.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from logiclens.errors import LogicLensError, quoted
+from logiclens.formula.condition import ZERO_ONE
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, english, literal_words
+from logiclens.formula.knowledge import Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
 from logiclens.formula.record import to_dict
-from logiclens.formula.rule_set import Edit, RuleSet
+from logiclens.formula.rule_set import Edit, Firing, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
 from logiclens.metrics.rule_statistics import known
-from logiclens.report.result import ConceptWords, FiringCounts, Result
+from logiclens.report.panel import Choice, Field
+from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, Result
 from logiclens.storage import open_folder, read_json, write_whole
+from logiclens.studio.told import edit_words
 from logiclens.studio.work import Work
 from logiclens.tables.frames import label_array
-from logiclens.words import count_text, count_with_noun, percent, shortened
+from logiclens.words import count_text, count_with_noun, percent, readable, shortened
+
+if TYPE_CHECKING:
+    from logiclens.estimator.classifier import EntropyClassifier
 
 VERSIONS = "versions.json"
 MOST_VERSIONS = 500
@@ -46,6 +57,8 @@ SIGNS = {
 }
 """The comparisons that the page offers, and how a condition writes them."""
 LONGEST_COMMENT = 500
+MOST_TEXTS = 100
+"""The most texts of a column that are offered to try."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +72,10 @@ class ConditionView:
 
 @dataclass(frozen=True)
 class RuleView:
-    """What can be changed in a rule."""
+    """What can be changed in a rule; `text` tells it from the others of all versions."""
 
     key: str
+    text: str
     conditions: tuple[ConditionView, ...]
     is_pinned: bool
     is_edited: bool
@@ -81,17 +95,39 @@ class VersionView:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two versions: their figures side by side, the rules that only one has, and how many answers differ."""
+    """Two versions: their figures side by side, the rules that only one has, how many answers differ, on which rows."""
 
     names: tuple[str, str]
     figures: tuple[tuple[str, str, str], ...]
     only: tuple[tuple[str, ...], tuple[str, ...]]
     differ: str
+    rows: str
 
     @property
     def only_named(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The rules that only one version has, with the name of that version."""
         return tuple(zip(self.names, self.only, strict=True))
+
+
+def _kept(folder: Path) -> dict[str, Any]:
+    """Return what `versions.json` holds; no versions if there is none."""
+    path = folder / VERSIONS
+    content = read_json(path) if path.exists() else {"versions": [], "at": 0, "looks": 0}
+    return dict(content)
+
+
+def kept_edits(folder: Path) -> int:
+    """Return how many edits the folder of a work holds."""
+    return max(0, len(_kept(folder)["versions"]) - 1)
+
+
+def forget_versions(folder: Path) -> None:
+    """Forget the versions of rules that were learned again; how often held-out rows were looked at stays."""
+    kept = _kept(folder)
+    if not kept["looks"]:
+        (folder / VERSIONS).unlink(missing_ok=True)
+        return
+    write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "at": 0, "looked": []}))
 
 
 class Editor:
@@ -106,25 +142,43 @@ class Editor:
     def __init__(self, work: Work, learned: Result, clock: Callable[[], datetime] = datetime.now) -> None:
         """Read the rows, and the versions if there are any."""
         self._work, self.learned, self._clock = work, learned, clock
-        problem, target_cuts = work.problem(), read_record(open_folder(work.model)).cuts_of_target
+        problem, record = work.problem(), read_record(open_folder(work.model))
+        target_cuts, self._is_bound = record.cuts_of_target, record.settings.get("knowledge") is not None
         labels = label_array(problem.labels)
         self._labels = labels if target_cuts is None else target_cuts.labels(labels)
         held = np.zeros(len(problem.frame), dtype=np.bool_)
         held[work.held_out()] = True
         self._held, self._problem = held, problem
         self.frame = problem.frame[~held]
-        self.rows = self._measured_table(~held, f"{int((~held).sum()):,} rows that the rules were made from")
-        path = work.folder / VERSIONS
-        if path.exists():
-            kept = read_json(path)
-            self.versions = [RuleSet.from_dict(one) for one in kept["versions"]]
-            self.at, self.looks = int(kept["at"]), int(kept["looks"])
-        else:
-            self.versions, self.at, self.looks = [learned.rules.knowing(self.frame)], 0, 0
-        if not (self.versions and 0 <= self.at < len(self.versions)):
-            raise LogicLensError("the versions of the rules cannot be read: close the work and learn again.")
+        self.rows = self._measured_table(~held, self._source(int((~held).sum())))
+        kept = _kept(work.folder)
+        self.versions = [RuleSet.from_dict(one) for one in kept["versions"]]
+        self.at, self.looks = int(kept["at"]), int(kept["looks"])
+        # What was seen of held-out rows, by the version: how often it is right, and of how many rows.
+        self._looked = {int(at): (float(right), int(rows)) for at, right, rows in kept.get("looked", ())}
+        # Other rows were not looked at yet.
+        self._aside_sha256 = hashlib.sha256(problem.frame.index.to_numpy(np.int64)[held].tobytes()).hexdigest()
+        if kept.get("held_out", self._aside_sha256) != self._aside_sha256:
+            self.looks, self._looked = 0, {}
         self._seen: dict[int, Measured] = {}
-        self.looked: tuple[int, Measured] | None = None
+        self._texts_of: dict[str, set[str]] = {}
+        if not self.versions:
+            rules = learned.rules.knowing(self.frame)
+            first = self.rows.measure(rules)
+            # As they were learned, with their own confidences.
+            self.versions = [replace(rules, measured=first.figures)]
+            self._seen[id(self.versions[0])] = first
+        if not 0 <= self.at < len(self.versions):
+            raise LogicLensError("the versions of the rules cannot be read: close the work and learn again.")
+        # While somebody reads the rules, so that the first edit of each column is as fast as the next ones.
+        threading.Thread(target=self._prepare, daemon=True).start()
+        self._proved: tuple[RuleSet, tuple[Proof, ...]] | None = None
+        self._aside_seen: tuple[RuleSet, Measured] | None = None
+
+    def _prepare(self) -> None:
+        # A column that cannot be read is told when an edit asks for it.
+        with suppress(LogicLensError, TypeError, ValueError):
+            self.rows.prepare()
 
     def _measured_table(self, rows: Any, source: str) -> MeasuredTable:
         problem, groups = self._problem, self._problem.groups
@@ -138,6 +192,22 @@ class Editor:
         if not self._held.any():
             raise LogicLensError("no rows were held out: there is nothing to measure on but the rows shown here.")
         return self._measured_table(self._held, f"{int(self._held.sum()):,} rows held out before training")
+
+    def _source(self, n_rows: int) -> str:
+        """Say which rows figures come from while the rules are edited."""
+        made = "that the rules were made from" if self._held.any() else f"of {self._work.table_name}"
+        return f"{count_with_noun(n_rows, 'row')} {made}"
+
+    @property
+    def rows_words(self) -> str:
+        """What the page calls these rows."""
+        return "the training rows" if self.has_held_out else f"the rows of {self._work.table_name}"
+
+    @property
+    def counted_rows(self) -> str:
+        """How many they are."""
+        n_rows = len(self.frame)
+        return count_with_noun(n_rows, "training row") if self.has_held_out else self._source(n_rows)
 
     @property
     def has_held_out(self) -> bool:
@@ -157,6 +227,28 @@ class Editor:
             self._seen[id(rules)] = self.rows.measure(rules)
         return self._seen[id(rules)]
 
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return the constraints of the model's knowledge, each with its proof for the version that is shown."""
+        if not self.at and self.learned.knowledge:
+            return self.learned.knowledge
+        return tuple(Constraint(one.constraint, one.holds, one.reason) for one in self._proofs(self.rules))
+
+    def _proofs(self, rules: RuleSet) -> tuple[Proof, ...]:
+        if not self._is_bound:
+            return ()
+        if self._proved is None or self._proved[0] is not rules:
+            from logiclens.estimator.adoption import proofs_of_edited
+
+            self._proved = rules, proofs_of_edited(self._model, rules)
+        return self._proved[1]
+
+    @cached_property
+    def _model(self) -> EntropyClassifier:
+        # Loads torch, which only knowledge needs here.
+        from logiclens.estimator.classifier import EntropyClassifier
+
+        return EntropyClassifier.load(self._work.model)
+
     # Changes ---------------------------------------------------------------------------------------------------------
 
     def edit(self, sent: Mapping[str, Any]) -> str:
@@ -167,13 +259,20 @@ class Editor:
         why = _text(sent, "why", LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
         made = MOVES[str(move)](self.rules, sent, {"why": why, "when": when})
-        # Measured before anything is kept: what cannot be measured is refused.
+        # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
         measured = self.rows.measure(made)
+        for proof in self._proofs(measured.rules):
+            if not proof.holds:
+                raise LogicLensError(
+                    f"the knowledge of the model says that {proof.constraint}, but {proof.reason}; the rules stay as "
+                    "they were."
+                )
         del self.versions[self.at + 1 :]
-        self.looked = None
+        self._looked = {at: seen for at, seen in self._looked.items() if at <= self.at}
         self.versions.append(measured.rules)
         if len(self.versions) > MOST_VERSIONS:
             del self.versions[1]
+            self._looked = {at - (at > 1): seen for at, seen in self._looked.items() if at != 1}
         self.at = len(self.versions) - 1
         self._seen[id(measured.rules)] = measured
         self._save()
@@ -215,13 +314,29 @@ class Editor:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
         self._save()
 
-    def look(self) -> Measured:
+    def held_out_right(self) -> tuple[float, int] | None:
+        """Return the share of the held-out rows on which the version that is shown is right, and how many they are.
+
+        Of the learned rules it is known from learning; of an edited version it is None until somebody looks.
+        """
+        head = self.learned.headline
+        if not self.at and self.has_held_out and head is not None and head.right.value is not None:
+            return head.right.value, int(head.right.total)
+        return self._looked.get(self.at)
+
+    def look(self) -> None:
         """Measure the version that is shown on the held-out rows, and count it: looking often uses them up."""
-        found = self.aside.measure(self.rules)
-        self.looks += 1
-        self.looked = self.at, found
-        self._save()
-        return found
+        if self.held_out_right() is None:
+            found = self.measured_aside()
+            self._looked[self.at] = found.accuracy, found.statistics.n_rows
+            self.looks += 1
+            self._save()
+
+    def measured_aside(self) -> Measured:
+        """Return what the version that is shown is worth on the held-out rows, once it was looked at."""
+        if self._aside_seen is None or self._aside_seen[0] is not self.rules:
+            self._aside_seen = self.rules, self.aside.measure(self.rules)
+        return self._aside_seen[1]
 
     def _check(self, number: int) -> None:
         if not 0 <= number < len(self.versions):
@@ -230,16 +345,44 @@ class Editor:
     def _save(self) -> None:
         # Numbers of objects are given again, so that those of versions that are gone must go too.
         self._seen = {id(one): self._seen[id(one)] for one in self.versions if id(one) in self._seen}
-        kept = {"versions": [to_dict(rules) for rules in self.versions], "at": self.at, "looks": self.looks}
+        kept = {
+            "versions": [to_dict(rules) for rules in self.versions],
+            "at": self.at,
+            "looks": self.looks,
+            "looked": [[at, *seen] for at, seen in self._looked.items()],
+            "held_out": self._aside_sha256,
+        }
         write_whole(self._work.folder / VERSIONS, json.dumps(kept, ensure_ascii=False))
 
     def signed(self) -> RuleSet:
         """Return the rules of the version that is shown; the last line of their history counts the looks."""
         rules = self.rules
-        if not self.looks or not rules.history:
+        if not self.looks or not self.at:
             return rules
         what = f"looked {count_with_noun(self.looks, 'time')} at the held-out rows while editing"
         return replace(rules, history=(*rules.history, Edit(what)))
+
+    # Trying rows -----------------------------------------------------------------------------------------------------
+
+    def field(self, field: Field) -> Field:
+        """Return the field of a column to try, with the values that the table holds: its texts, or 0 and 1."""
+        missing, kind = Choice("missing", None), self.rules.facts.kinds.get(field.column)
+        if kind == ZERO_ONE and field.input == "number":
+            return replace(field, input="choice", choices=(Choice("0", 0), Choice("1", 1), missing), hint="")
+        if not any(choice.is_other for choice in field.choices):
+            return field
+        listed = [choice for choice in field.choices if choice.value is not None]
+        known = {str(choice.value) for choice in listed}
+        more = [Choice(readable(text) or "(an empty text)", text) for text in self._texts(field.column) - known]
+        shown = sorted([*listed, *more], key=lambda choice: str(choice.value))
+        return replace(field, choices=(*shown, Choice("another value", None, True), missing))
+
+    def _texts(self, column: str) -> set[str]:
+        """Return the texts of a column, if they are few enough for a list."""
+        if column not in self._texts_of:
+            found = {cell for cell in self.frame[column].unique().tolist() if isinstance(cell, str)}
+            self._texts_of[column] = found if len(found) <= MOST_TEXTS else set()
+        return self._texts_of[column]
 
     # Views -----------------------------------------------------------------------------------------------------------
 
@@ -250,6 +393,7 @@ class Editor:
             place: tuple(
                 RuleView(
                     f"{place}-{number}",
+                    f"{rule.name}: {format_formula(cube)}",
                     tuple(self._condition(literal) for literal in cube),
                     cube in rule.pinned,
                     cube in rule.edited,
@@ -270,23 +414,35 @@ class Editor:
 
     def history(self) -> tuple[VersionView, ...]:
         """Return the versions, the latest first."""
-        views = []
-        for number, rules in enumerate(self.versions):
-            last = rules.history[-1] if number and rules.history else Edit("as it was learned")
-            right = percent(self.measured(number).accuracy, 1)
-            views.append(VersionView(number, last.what, last.why or "", last.when or "", right, number == self.at))
-        return tuple(reversed(views))
+        return tuple(self._view(number) for number in reversed(range(len(self.versions))))
 
-    def result(self, measured: Measured, *, is_held_out: bool = False) -> Result:
-        """Return the result of a version in the form that the report shows."""
-        return edited_result(self.learned, measured, self._firing(measured.rules, is_held_out), is_held_out=is_held_out)
+    def _view(self, number: int) -> VersionView:
+        rules, right = self.versions[number], percent(self.measured(number).accuracy, 1)
+        if not number:
+            return VersionView(number, "As it was learned", "", "", right, number == self.at)
+        last = rules.history[-1]
+        what = edit_words(self.versions[number - 1], rules, last.what)
+        return VersionView(number, what, last.why or "", last.when or "", right, number == self.at)
 
-    def _firing(self, rules: RuleSet, is_held_out: bool) -> FiringCounts:
-        if not is_held_out:
-            # Only the report counts them.
-            return FiringCounts(0, 0, 0)
-        found = rules.firing(self._problem.frame[self._held])
-        return FiringCounts(found.none, found.one, found.several)
+    def _editing(self, is_held_out: bool) -> Editing:
+        """Say what was edited until the version that is shown."""
+        earlier = [str(entry) for entry in self.versions[0].history]
+        lines = [self._line(number) for number in range(1, self.at + 1)]
+        return Editing((*earlier, *lines), self.looks, is_held_out)
+
+    def _line(self, number: int) -> str:
+        """Return one edit with its reason and what was measured of it."""
+        view = self._view(number)
+        why = f", because: {view.why}" if view.why else ""
+        return f"{view.what}{why} ({f'{view.when}; ' if view.when else ''}right on {view.right} of {self.rows_words})"
+
+    def result(self, measured: Measured, *, is_held_out: bool = False, for_report: bool = False) -> Result:
+        """Return the result of the version that is shown, in the form that the report shows."""
+        frame = self._problem.frame[self._held] if is_held_out else self.frame
+        # Only the report counts them.
+        found = measured.rules.firing(frame) if for_report else Firing(0, 0, 0)
+        firing, editing = FiringCounts(found.none, found.one, found.several), self._editing(is_held_out)
+        return edited_result(self.learned, measured, firing, self.constraints(), editing)
 
     def compare(self, one: int, two: int) -> Comparison:
         """Compare two versions on the training rows."""
@@ -307,7 +463,8 @@ class Editor:
             (f"version {one + 1}", f"version {two + 1}"),
             tuple((a, b, c) for a, b, c in lines),
             (_beyond(texts[0], texts[1]), _beyond(texts[1], texts[0])),
-            f"They answer differently on {count_text(differ)} of {count_with_noun(len(self.frame), 'training row')}.",
+            f"They answer differently on {count_text(differ)} of {self.counted_rows}.",
+            self.rows_words,
         )
 
 
@@ -442,8 +599,10 @@ MOVES: dict[str, Callable[[RuleSet, Mapping[str, Any], dict[str, Any]], RuleSet]
 # The result of edited rules ------------------------------------------------------------------------------------------
 
 
-def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, is_held_out: bool) -> Result:
-    """Return the result of the learned rules with edited ones in their place, and only what was measured of these."""
+def edited_result(
+    learned: Result, measured: Measured, firing: FiringCounts, constraints: tuple[Constraint, ...], editing: Editing
+) -> Result:
+    """Return the result of the learned rules with those of a version in their place, and only what holds of these."""
     rules, counted = measured.rules, measured.statistics
     before = {entry.name: entry for entry in learned.classes}
     classes = []
@@ -465,15 +624,18 @@ def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, 
                 recall=decision.recall.record(),
                 f1=known(decision.f1),
                 simplest=None,
+                relevance=(),
                 decided=(),
             )
         )
+    dropped = tuple(entry for entry in learned.data.dropped if entry.column not in rules.columns)
     return replace(
         learned,
+        command=None,
+        data=replace(learned.data, dropped=dropped),
         rules=rules,
         resolve=rules.resolve,
         model_sha256=None,
-        exact=True,
         concepts=tuple(_concept(name, rules) for name in rules.concepts),
         exclusive=tuple(tuple(group) for group in rules.groups.exclusive),
         implied=tuple(tuple(chain) for chain in rules.groups.implied),
@@ -484,11 +646,16 @@ def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, 
         confusion_of_rules=measured.confusion,
         firing=firing,
         gap=None,
+        history=None,
         stability=None,
         rows=(),
         rows_shown=0,
-        headline=None if is_held_out else learned.headline,
-        notes=(*(f"edited by hand: {entry}" for entry in rules.history), *learned.notes),
+        notes=(),
+        headline=None,
+        knowledge=constraints,
+        protected=(),
+        knowledge_cost=(),
+        editing=editing,
     )
 
 

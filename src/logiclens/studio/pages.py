@@ -11,10 +11,11 @@ from logiclens.formula.rule_set import who_decides
 from logiclens.metrics.rule_statistics import Share
 from logiclens.progress import ProgressState, duration
 from logiclens.report import page
+from logiclens.report.result import Result
 from logiclens.studio.editing import Editor
 from logiclens.studio.session import Session
 from logiclens.studio.work import DAYS, kept_works
-from logiclens.words import count_text, count_with_noun, percent
+from logiclens.words import count_with_noun, percent
 
 if TYPE_CHECKING:
     import jinja2
@@ -48,6 +49,7 @@ def _templates() -> jinja2.Environment:
         "tried.html",
         "compared.html",
         "editing.html",
+        "close.html",
         "below.html",
     )
     return page.environment({f"studio/{name}": _file(name) for name in names})
@@ -87,6 +89,8 @@ def _columns(session: Session) -> str:
         above="" if chosen is None or chosen.above is None else f"{chosen.above:g}",
         by="" if chosen is None or chosen.by is None else chosen.by,
         guessed=chosen is None and view.guess,
+        can_return=session.can_return,
+        edits=session.edits if session.can_return else 0,
     )
 
 
@@ -117,11 +121,13 @@ def _rules(session: Session) -> str:
         columns=() if editor is None else [str(column) for column in editor.frame.columns],
         signs=SIGN_WORDS,
         can_order=editor is not None and sum(not rule.is_complement for rule in editor.rules.rules) > 1,
-        classes=page.class_views(result),
+        classes=_in_order(page.class_views(result), result),
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
         confusions=page.confusions(result),
         asked="" if result.multilabel else f"{result.data.target} is ",
-        lead=page.lead(session.result()),
+        learned=page.lead(session.result()),
+        edits=session.edits,
+        first=result.rules.order[0] if result.rules.resolve == "order" and result.rules.order else None,
         tiles=page.tiles(result) if editor is None else _tiles(editor),
         deciding=" ".join([who_decides(result.rules)]),
         fields=session.fields(),
@@ -129,36 +135,39 @@ def _rules(session: Session) -> str:
     )
 
 
+def _in_order(classes: tuple[page.ClassView, ...], result: Result) -> list[page.ClassView]:
+    """Return the classes in the order in which they decide; the one that is the rest comes last."""
+    order = result.rules.order if result.rules.resolve == "order" else ()
+    return sorted(classes, key=lambda one: order.index(one.place) if one.place in order else len(order))
+
+
 def _tiles(editor: Editor) -> list[page.Tile]:
-    """Return the numbers of the version that is shown, on the training rows, and on the held-out rows if asked for."""
+    """Return the numbers of the version that is shown, and on the held-out rows if there are any."""
     measured, first = editor.measured(), editor.measured(0)
-    rows = count_with_noun(measured.statistics.n_rows, "training row")
     before = "" if editor.at == 0 else f"; {percent(first.accuracy, 1)} as learned"
     cubes = [cube for rule in editor.rules.rules for cube in rule.cubes]
     conditions = count_with_noun(sum(map(len, cubes)), "condition")
-    looked = editor.looked
-    if looked is None or looked[0] != editor.at:
+    tiles = [
+        _right(editor.rows_words, measured.accuracy, measured.statistics.n_rows, f"of {editor.counted_rows}{before}"),
+        page.Tile("To read", count_with_noun(len(cubes), "rule"), f"with {conditions}"),
+    ]
+    if not editor.has_held_out:
+        return tiles
+    known = editor.held_out_right()
+    if known is None:
         held = page.Tile("Right on the held-out rows", "not measured", "for this version", is_text=True)
     else:
-        total = looked[1].statistics.n_rows
-        held = page.Tile(
-            "Right on the held-out rows",
-            percent(looked[1].accuracy, 1),
-            f"of {count_text(total)} rows",
-            page.bar(Share(round(looked[1].accuracy * total), total), None),
-        )
-    total = measured.statistics.n_rows
-    return [
-        page.Tile(
-            "Right on the training rows",
-            percent(measured.accuracy, 1),
-            f"of {rows}{before}",
-            page.bar(Share(round(measured.accuracy * total), total), None),
-        ),
-        held,
-        page.Tile("To read", count_with_noun(len(cubes), "rule"), f"with {conditions}"),
-        page.Tile("Looks at the held-out rows", str(editor.looks), "the fewer, the more their figure can be trusted"),
-    ]
+        when = "" if editor.at else ", known from learning"
+        held = _right("the held-out rows", *known, f"of {count_with_noun(known[1], 'row')}{when}")
+    looks = page.Tile(
+        "Looks at the held-out rows", str(editor.looks), "the fewer, the more their figure can be trusted"
+    )
+    return [tiles[0], held, tiles[1], looks]
+
+
+def _right(on: str, share: float, total: int, note: str) -> page.Tile:
+    bar = page.bar(Share(round(share * total), total), None)
+    return page.Tile(f"Right on {on}", percent(share, 1), note, bar)
 
 
 _PARTS = {"start": _start, "columns": _columns, "learning": _learning, "rules": _rules}

@@ -154,6 +154,7 @@ class Studio:
             "learn": lambda sent: self.session.learn(read_choices(sent, self.session)),
             "cancel": lambda sent: self.session.cancel(),
             "back": lambda sent: self.session.back(),
+            "forth": lambda sent: self.session.forth(),
             "edit": self._edit,
             "undo": lambda sent: self._edited(lambda editor: editor.undo()),
             "redo": lambda sent: self._edited(lambda editor: editor.redo()),

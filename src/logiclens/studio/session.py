@@ -21,7 +21,7 @@ from logiclens.report.panel import Field, panel_fields
 from logiclens.report.result import Result, read_result
 from logiclens.storage import open_folder, scratch_folder, write_whole
 from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
-from logiclens.studio.editing import VERSIONS, Editor
+from logiclens.studio.editing import Editor, forget_versions, kept_edits
 from logiclens.studio.learning import Learning
 from logiclens.studio.work import MODEL, Work, kept_works, lock, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
@@ -117,15 +117,19 @@ class Session:
         return found
 
     def report(self) -> Result:
-        """Return the result for the report, which is measured on held-out rows; of an edited version that is a look."""
+        """Return the result for the report, which is measured on held-out rows; of an edited version that is a look.
+
+        Where no rows were held out, because a table was given to a model, it is measured on the rows of the table.
+        """
         if not self.opened("rules").record.suffix or not self.editor().at:
             return self.result()
         editor = self.editor()
-        looked = editor.looked
-        if looked is None or looked[0] != editor.at:
-            looked = editor.at, editor.look()
+        if not editor.has_held_out:
+            return editor.result(editor.measured(), for_report=True)
+        if editor.held_out_right() is None:
+            editor.look()
             self.changed()
-        return editor.result(looked[1], is_held_out=True)
+        return editor.result(editor.measured_aside(), is_held_out=True, for_report=True)
 
     def changed(self) -> None:
         """Count a change."""
@@ -240,9 +244,9 @@ class Session:
                 work.change(stage="columns", problem=sentence)
             else:
                 # Versions of the rules that were learned before are of another model.
-                (folder / VERSIONS).unlink(missing_ok=True)
+                forget_versions(folder)
                 self._editor = None
-                work.change(stage="rules", problem="")
+                work.change(stage="rules", problem="", learned=None, model="")
             self.changed()
 
     def cancel(self) -> None:
@@ -259,8 +263,31 @@ class Session:
         work = self.opened("rules")
         if not work.record.suffix:
             raise LogicLensError("this work began with a model, and has no table to learn from.")
-        work.change(stage="columns", problem="")
+        sha256 = self.result().model_sha256 or ""
+        work.change(stage="columns", problem="", learned=work.record.choices, model=sha256)
         self.changed()
+
+    @property
+    def can_return(self) -> bool:
+        """Whether the rules that were learned before are still there while columns are chosen."""
+        work = self.work
+        if work is None or work.record.stage != "columns" or work.record.learned is None:
+            return False
+        # A worker whose server was killed may have left another model.
+        return read_result(open_folder(work.model).result()).model_sha256 == work.record.model
+
+    def forth(self) -> None:
+        """Go back to the rules that were learned before, with their edits."""
+        work = self.opened("columns")
+        if not self.can_return:
+            raise LogicLensError("there are no rules yet: learn them.")
+        work.change(stage="rules", problem="", choices=work.record.learned, learned=None, model="")
+        self.changed()
+
+    @property
+    def edits(self) -> int:
+        """How many versions of the rules would be lost with the work."""
+        return 0 if self.work is None else kept_edits(self.work.folder)
 
     # Questions about the rules ---------------------------------------------------------------------------------------
 
@@ -283,14 +310,19 @@ class Session:
         )
         problem_of(new.table, choices)
         os.replace(new.upload, work.folder / f"table{new.record.suffix}")
-        work.change(suffix=new.record.suffix, choices=choices)
+        work.change(suffix=new.record.suffix, choices=choices, table=new.record.name)
         work.__dict__.pop("table", None)
         new.remove()
         self.changed()
 
     def fields(self) -> tuple[Field, ...]:
         """Return the fields of a row to try."""
-        return panel_fields(self.shown())
+        found: tuple[Field, ...] = self.known("fields", self._fields)
+        return found
+
+    def _fields(self) -> tuple[Field, ...]:
+        fields = panel_fields(self.shown())
+        return tuple(map(self.editor().field, fields)) if self.opened("rules").record.suffix else fields
 
     def try_row(self, values: Mapping[str, str]) -> Any:
         """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
@@ -312,7 +344,7 @@ class Session:
 
     def _model_files(self, work: Work, rules: RuleSet) -> bytes:
         """Return the model folder as a zip file: as learned, or with edited rules compiled and certified anew."""
-        if not rules.history:
+        if not work.record.suffix or not self.editor().at:
             return zipped(work.model)
         from logiclens.estimator.classifier import EntropyClassifier
 

@@ -61,6 +61,9 @@ class Record:
         stage: how far the work is.
         choices: what was chosen about the columns. Default: None, nothing yet.
         problem: what went wrong last, in one sentence. Default: none.
+        table: what the browser called a table that was given to a model. Default: none was.
+        learned: what had been chosen when the model was learned, as long as other columns are chosen. Default: None.
+        model: the hash of that model. Default: none.
     """
 
     kind: str
@@ -70,6 +73,9 @@ class Record:
     stage: str
     choices: Choices | None = None
     problem: str = ""
+    table: str = ""
+    learned: Choices | None = None
+    model: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a record that this version did not write."""
@@ -133,10 +139,15 @@ class Work:
         self.record = replace(self.record, **changes)
         write_record(self.folder, self.record)
 
+    @property
+    def table_name(self) -> str:
+        """What the browser called the table."""
+        return self.record.table or self.record.name
+
     @cached_property
     def table(self) -> TableFile:
         """The table of the upload."""
-        return read_table(self.upload, name=self.record.name)
+        return read_table(self.upload, name=self.table_name)
 
     def problem(self) -> Problem:
         """Return the table to learn from, by what was chosen."""
