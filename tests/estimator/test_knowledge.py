@@ -7,11 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.errors import LogicLensError
+from logiclens.estimator import training
 from logiclens.report import result_of
 from logiclens.report.measurement import Source, compared
 from tests.examples import examples
@@ -138,6 +140,43 @@ def test_a_removed_column_changes_nothing(place, tmp_path):
         assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
     assert "leak" not in model.schema_.columns
     assert (model.predict(rows) == model.predict(rows.drop(columns="leak"))).all()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_column_forbidden_for_a_class_leaves_its_head(exact):
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(forbidden_columns=["unit"])})
+    model = EntropyClassifier(knowledge=known, exact=exact, **FAST).fit(rows, labels)
+    about = [name.startswith("unit") for name in model.relevance_.columns]
+    assert any(about)
+    assert (model.relevance_.loc["mid", about] == 0).all()
+    assert (model.relevance_.loc["high", about] > 0).any()
+    networks = (model.soft_network_ if exact else model.network_).networks
+    moved = rows.assign(unit=rows.unit.sample(frac=1, random_state=3).to_numpy())
+    given = [torch.tensor(model.concepts(one).to_numpy(dtype=np.float64)) for one in (rows, moved)]
+    place = list(model.relevance_.index).index("mid")
+    for network in networks:
+        before, after = (network(one) for one in given)
+        assert torch.equal(before[:, place], after[:, place])
+        assert not torch.equal(before, after)
+
+
+def test_resamples_keep_columns_from_the_head_too(monkeypatch):
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(forbidden_columns=["unit"])})
+    model = EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+    seen = []
+    train = training.train_networks
+    monkeypatch.setattr(training, "train_networks", lambda made: seen.extend(made) or train(made))
+    model.explain(stability=2)
+    assert len(seen) == 2
+    assert all((one.network.entropy.keep == torch.from_numpy(model_keep(model))).all() for one in seen)
+
+
+def model_keep(model):
+    """Which concepts the head of each class may use, by the names alone."""
+    frame = model.relevance_
+    return np.array([[not (k == "mid" and c.startswith("unit")) for c in frame.columns] for k in frame.index])
 
 
 def test_protected_columns_only_are_no_change(tmp_path):

@@ -106,14 +106,22 @@ def rule_bounds(bound: BoundKnowledge, ready: Prepared) -> RuleBounds:
     """Return what binds the search on prepared rows and in all folds."""
     grouped = ready.grouped
     cuttings = [] if grouped is None else [cut.cutting for cut in (*grouped.without, grouped.cut)]
-    return RuleBounds(bound, _meanings(ready.schema, cuttings), _opposites([ready.schema.cutting, *cuttings]))
+    return _rule_bounds(bound, ready.schema, cuttings)
 
 
 def fitted_bounds(model: EntropyClassifier) -> RuleBounds | None:
     """Return what binds the search on resamples of the rows of a fitted model."""
     bound = getattr(model, "_bound", None)
-    return (
-        None if bound is None else RuleBounds(bound, _meanings(model.schema_, ()), _opposites([model.schema_.cutting]))
+    return None if bound is None else _rule_bounds(bound, model.schema_, ())
+
+
+def _rule_bounds(bound: BoundKnowledge, schema: Schema, cuttings: Sequence[Cutting | None]) -> RuleBounds:
+    every = [one for one in (schema.cutting, *cuttings) if one is not None]
+    return RuleBounds(
+        bound,
+        _meanings(schema, every),
+        {name: other for one in every for name, other in one.opposites.items()},
+        {name: hidden.column for one in every for name, hidden in one.memberships.items()},
     )
 
 
@@ -125,8 +133,8 @@ def without_rows(model: EntropyClassifier) -> EntropyClassifier:
     return made
 
 
-def _meanings(schema: Schema, cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
-    found = {name: meant for one in cuttings if one is not None for name, meant in one.predicates.items()}
+def _meanings(schema: Schema, cuttings: Sequence[Cutting]) -> dict[str, Predicate]:
+    found = {name: meant for one in cuttings for name, meant in one.predicates.items()}
     return {**found, **schema.predicates, **{name: _bare(name) for name in schema.names if name not in _known(schema)}}
 
 
@@ -137,10 +145,6 @@ def _known(schema: Schema) -> set[str]:
 
 def _bare(name: str) -> Predicate:
     return Predicate(name, ">=", 0.5)
-
-
-def _opposites(cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
-    return {name: other for one in cuttings if one is not None for name, other in one.opposites.items()}
 
 
 def proofs_of(model: EntropyClassifier) -> tuple[Proof, ...]:
