@@ -252,6 +252,39 @@ def test_settings_that_exclude_knowledge_are_refused(settings, sentence):
         EntropyClassifier(**(known | settings)).fit(rows, labels)
 
 
+def test_a_category_that_no_row_has_is_refused():
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(required_conditions=["unit is AA"])})
+    with pytest.raises(LogicLensError, match="no row of the table has that value; the nearest are 'A'"):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
+def test_knowledge_that_removes_every_column_is_refused():
+    rows, labels = table()
+    known = Knowledge(forbidden_columns=["age", "unit"], late_columns=["sepsis", "dose"])
+    with pytest.raises(LogicLensError, match="removes every column of the table"):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
+def test_an_equality_on_an_ordered_column_keeps_its_direction(tmp_path):
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(increasing=["age"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    with pytest.raises(LogicLensError, match="a higher 'age' never takes mid from a row, but it holds if age is"):
+        model.adopt(model.rules_.with_rule("mid", "age == 1"))
+
+
+def test_a_loaded_model_knows_categories_with_spaces(tmp_path):
+    rows, labels = table()
+    rows["unit"] = rows.unit + "  "
+    known = Knowledge(forbidden=["unit is A"], classes={"mid": ClassKnowledge(required_conditions=["unit is not B"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    assert loaded.knowledge_proofs() == model.knowledge_proofs()
+    with pytest.raises(LogicLensError, match="no rule implies unit is A, but"):
+        loaded.adopt(loaded.rules_.with_rule("mid", "unit is 'A  ' & unit is not 'B  '"))
+
+
 def test_adopted_rules_keep_to_the_knowledge_or_are_refused(tmp_path):
     rows, labels = table(seed=1)
     known = Knowledge(forbidden=["dose >= 1"], classes={"low": ClassKnowledge(required_conditions=["age >= 1"])})
