@@ -201,6 +201,28 @@ def test_a_dearer_miss_finds_more_of_the_class():
     assert recall[0] < recall[1]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_costs_are_those_of_counting_errors(n_classes):
+    rows, labels = table(n=240, n_classes=n_classes)
+    known = Knowledge(classes={"low": ClassKnowledge(miss=7, false_alarm=2)})
+    model = EntropyClassifier(knowledge=known, exact=True, set_aside=0.25, **FAST).fit(rows, labels)
+    result = result_of(model, model.explain(), Source("t", 240, 4, "risk"))
+    held = model.set_aside_.places
+    truth = labels[held]
+    other = 1 if n_classes == 3 else 0
+    for one, said in zip(result.costs, [model.predict(rows)[held], *np.unique(labels)[:, None]], strict=True):
+        missed, alarmed = (truth == "low") & (said != "low"), (truth != "low") & (said == "low")
+        # With three classes each error is a miss of one class and a false alarm of another, at a cost of 1 where no
+        # cost is given; a miss of "low" also raises a false alarm of another, and so on.
+        plain = (truth != "low") & (said != "low") & (truth != said)
+        assert one.total == 7 * missed.sum() + 2 * alarmed.sum() + other * (missed + alarmed + 2 * plain).sum()
+        assert one.mean == one.total / len(held)
+    lines = {one.name: one for one in compared(model, result, rows, labels).knowledge_cost}
+    assert lines["cost of the rules"].value == result.costs[0].total
+    low, always = lines["cost of always low a row"], {one.answer: one.mean for one in result.costs}
+    assert low.value == low.without == always["low"]
+
+
 def test_a_folder_keeps_the_knowledge(tmp_path):
     rows, labels = table()
     known = Knowledge(classes={"mid": ClassKnowledge(required_conditions=["unit is not B"], increasing=["age"])})

@@ -240,6 +240,15 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class AnswerCost:
+    """What the errors of the rules cost on held-out rows, in all and a row; or, with `answer`, of always saying it."""
+
+    answer: str | None
+    total: float
+    mean: float
+
+
+@dataclass(frozen=True)
 class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
@@ -296,6 +305,7 @@ class Result:
     knowledge: tuple[Constraint, ...] = ()
     protected: tuple[ProtectedColumn, ...] = ()
     knowledge_cost: tuple[Comparison, ...] = ()
+    costs: tuple[AnswerCost, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""

@@ -487,7 +487,8 @@ def edited_result(learned: Result, measured: Measured, firing: FiringCounts, *, 
         stability=None,
         rows=(),
         rows_shown=0,
-        headline=None if is_held_out else learned.headline,
+        headline=None if is_held_out or learned.costs else learned.headline,
+        costs=(),
         notes=(*(f"edited by hand: {entry}" for entry in rules.history), *learned.notes),
     )
 
