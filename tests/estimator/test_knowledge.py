@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.errors import LogicLensError
 from logiclens.estimator import training
+from logiclens.formula import Rule, RuleSet, parse
 from logiclens.report import result_of
 from logiclens.report.measurement import Source, compared
 from tests.examples import examples
@@ -305,6 +306,20 @@ def test_a_loaded_model_knows_categories_with_spaces(tmp_path):
     assert loaded.knowledge_proofs() == model.knowledge_proofs()
     with pytest.raises(LogicLensError, match="no rule implies unit is A, but"):
         loaded.adopt(loaded.rules_.with_rule("mid", "unit is 'A  ' & unit is not 'B  '"))
+
+
+def test_a_required_rule_that_others_cover_may_go():
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(required_rules=["age >= 6 & sepsis"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    name = next(str(one) for one in model.rules_.rule_ids if len(model.rules_.cube(one)) == 2)
+    without = model.rules_.without(name)
+    with pytest.raises(
+        LogicLensError, match="mid has the rule age >= 6 & sepsis, or others that cover it, but it fires"
+    ):
+        model.adopt(RuleSet((Rule("low", parse("True"), (0.5,)), Rule("mid", parse("False"), ())), facts=without.facts))
+    covered = model.rules_.with_rule("mid", "age >= 5").without(name)
+    assert all(proof.holds for proof in model.adopt(covered).knowledge_proofs())
 
 
 def test_adopted_rules_keep_to_the_knowledge_or_are_refused(tmp_path):

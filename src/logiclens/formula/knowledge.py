@@ -812,7 +812,9 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
             found = _implies(rules, rule, bound.table.meant(text))
             proofs.append(replace(found, constraint=f"every rule of {name} implies {text}"))
         for text in known.required_rules:
-            proofs.append(_has_rule(rules, place, bound.table.meant(text), f"{name} has the rule {text}"))
+            proofs.append(
+                _has_rule(rules, place, bound.table.meant(text), f"{name} has the rule {text}, or others that cover it")
+            )
         for column in known.increasing:
             told = f"a higher {column!r} never takes {name} from a row"
             proofs.append(_never_lost(rules, place, Monotone(column), told))
