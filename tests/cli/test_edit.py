@@ -81,6 +81,10 @@ def test_a_sheet_and_dmn_come_back(tmp_path: Path) -> None:
         assert "Nothing was changed." in run.stdout, run.stderr
         assert RuleSet.load(tmp_path / form) == RuleSet.load(exact().folder)
     book = openpyxl.load_workbook(io.BytesIO(sheet.read_bytes()))
+    content = json.loads((exact().folder / "result.json").read_text())
+    [first_cube, *_] = [cube for klass in content["statistics"]["classes"] for cube in klass["cubes"]]
+    shares = [first_cube[name]["value"] for name in ("confidence", "coverage")]
+    assert [book["rules"][f"{column}2"].value for column in "GHI"] == [first_cube["support"]["hits"], *shares]
     book["rules"]["B2"], book["rules"]["D2"] = "no", "not allowed"
     book.save(sheet)
     run = logiclens(
@@ -88,10 +92,10 @@ def test_a_sheet_and_dmn_come_back(tmp_path: Path) -> None:
     )
     assert "because: not allowed (W): accuracy" in run.stdout, run.stderr
     assert logiclens("verify", tmp_path / "n").returncode == 0
-    book["rules"]["G2"] = "agee >= 3"
+    book["rules"]["J2"] = "agee >= 3"
     book.save(sheet)
     said = refused("import", sheet, "--model", exact().folder, "-o", tmp_path / "m")
-    assert f"cell G2 of {sheet}: the rules know no column 'agee'; did you mean 'age'?" in said
+    assert f"cell J2 of {sheet}: the rules know no column 'agee'; did you mean 'age'?" in said
     assert not (tmp_path / "m").exists()
 
 

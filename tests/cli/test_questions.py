@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from logiclens import RuleSet
+from logiclens import ClassKnowledge, EntropyClassifier, Knowledge, RuleSet
 from tests.cli_runs import exact, logiclens, patients, refused, soft
 
 
@@ -74,6 +75,43 @@ def test_check_proves_and_refutes_with_the_exit_code():
     assert "age" in told["classes"][0]["reason"]
 
 
+KNOWN = Knowledge(
+    forbidden_columns=["bed"],
+    forbidden=["tall"],
+    classes={"yes": ClassKnowledge(required_conditions=["age >= 30"], increasing=["age"])},
+)
+
+
+def knowing(folder, knowledge):
+    """Save a model that learned within `KNOWN`, and that says to know something else if `knowledge` is another."""
+    rows = pd.DataFrame({"age": [25, 35, 61, 74] * 20, "tall": [True, False] * 40, "bed": [1, 2, 3, 4] * 20})
+    model = EntropyClassifier(knowledge=KNOWN, exact=True, committee=3, epochs=20, verbose=False)
+    model.fit(rows, ["no", "no", "yes", "yes"] * 20)
+    model.knowledge = knowledge
+    return model.save(folder)
+
+
+def test_check_without_a_property_proves_all_knowledge(tmp_path):
+    run = logiclens("check", knowing(tmp_path / "model", KNOWN))
+    assert run.returncode == 0, run.stderr
+    assert [line.split(": ")[0] for line in run.stdout.splitlines()] == [
+        "no rule uses 'bed'", "no rule implies tall", "every rule of yes implies age >= 30",
+        "a higher 'age' never takes yes from a row",
+    ]  # fmt: skip
+    assert run.stdout.count(": yes, ") == 4
+    run = logiclens("check", tmp_path / "model", "never uses 'bed'")
+    assert (run.returncode, "the knowledge of the model forbids 'bed'" in run.stdout) == (0, True)
+
+
+def test_check_refutes_broken_knowledge_with_a_row(tmp_path):
+    broken = replace(KNOWN, forbidden=["age >= 30"], classes={"yes": ClassKnowledge(required_conditions=["tall"])})
+    run = logiclens("check", knowing(tmp_path / "model", broken), "--json", tmp_path / "out.json")
+    assert run.returncode == 1, run.stderr
+    told = json.loads((tmp_path / "out.json").read_text())["knowledge"]
+    assert [one["holds"] for one in told] == [True, False, False]
+    assert all("where age is at least" in one["reason"] for one in told[1:])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -99,7 +137,12 @@ def test_check_proves_and_refutes_with_the_exit_code():
         (("check", "{model}", "never uses 'agee'"), "did you mean 'age'?"),
         (("check", "{model}", "never both 'yes' and 'yes'"), "two different classes"),
         (("check", "{model}", "increasing in unit"), "no order"),
-        (("check", "{model}"), "PROPERTY is missing"),
+        (("check", "{model}"), "has no knowledge to prove: name a property"),
+        (("check", "{model}", "--of", "yes"), "--of picks a class for a property"),
+        (
+            ("check", "{model}", "never both", "increasing in agee"),
+            "the property 'increasing in agee': the model has no",
+        ),
     ],
 )
 def test_bad_questions_are_refused_in_one_sentence(arguments, message, tmp_path):

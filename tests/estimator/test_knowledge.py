@@ -7,11 +7,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.errors import LogicLensError
+from logiclens.estimator import training
+from logiclens.formula import Rule, RuleSet, parse
 from logiclens.report import result_of
 from logiclens.report.measurement import Source, compared
 from tests.examples import examples
@@ -140,6 +143,43 @@ def test_a_removed_column_changes_nothing(place, tmp_path):
     assert (model.predict(rows) == model.predict(rows.drop(columns="leak"))).all()
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_column_forbidden_for_a_class_leaves_its_head(exact):
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(forbidden_columns=["unit"])})
+    model = EntropyClassifier(knowledge=known, exact=exact, **FAST).fit(rows, labels)
+    about = [name.startswith("unit") for name in model.relevance_.columns]
+    assert any(about)
+    assert (model.relevance_.loc["mid", about] == 0).all()
+    assert (model.relevance_.loc["high", about] > 0).any()
+    networks = (model.soft_network_ if exact else model.network_).networks
+    moved = rows.assign(unit=rows.unit.sample(frac=1, random_state=3).to_numpy())
+    given = [torch.tensor(model.concepts(one).to_numpy(dtype=np.float64)) for one in (rows, moved)]
+    place = list(model.relevance_.index).index("mid")
+    for network in networks:
+        before, after = (network(one) for one in given)
+        assert torch.equal(before[:, place], after[:, place])
+        assert not torch.equal(before, after)
+
+
+def test_resamples_keep_columns_from_the_head_too(monkeypatch):
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(forbidden_columns=["unit"])})
+    model = EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+    seen = []
+    train = training.train_networks
+    monkeypatch.setattr(training, "train_networks", lambda made: seen.extend(made) or train(made))
+    model.explain(stability=2)
+    assert len(seen) == 2
+    assert all((one.network.entropy.keep == torch.from_numpy(model_keep(model))).all() for one in seen)
+
+
+def model_keep(model):
+    """Which concepts the head of each class may use, by the names alone."""
+    frame = model.relevance_
+    return np.array([[not (k == "mid" and c.startswith("unit")) for c in frame.columns] for k in frame.index])
+
+
 def test_protected_columns_only_are_no_change(tmp_path):
     rows, labels = table()
     plain = EntropyClassifier(**FAST).fit(rows, labels)
@@ -160,6 +200,28 @@ def test_a_dearer_miss_finds_more_of_the_class():
         said = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels).predict(rows)
         recall.append((said[labels == "ill"] == "ill").mean())
     assert recall[0] < recall[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_costs_are_those_of_counting_errors(n_classes):
+    rows, labels = table(n=240, n_classes=n_classes)
+    known = Knowledge(classes={"low": ClassKnowledge(miss=7, false_alarm=2)})
+    model = EntropyClassifier(knowledge=known, exact=True, set_aside=0.25, **FAST).fit(rows, labels)
+    result = result_of(model, model.explain(), Source("t", 240, 4, "risk"))
+    held = model.set_aside_.places
+    truth = labels[held]
+    other = 1 if n_classes == 3 else 0
+    for one, said in zip(result.costs, [model.predict(rows)[held], *np.unique(labels)[:, None]], strict=True):
+        missed, alarmed = (truth == "low") & (said != "low"), (truth != "low") & (said == "low")
+        # With three classes each error is a miss of one class and a false alarm of another, at a cost of 1 where no
+        # cost is given; a miss of "low" also raises a false alarm of another, and so on.
+        plain = (truth != "low") & (said != "low") & (truth != said)
+        assert one.total == 7 * missed.sum() + 2 * alarmed.sum() + other * (missed + alarmed + 2 * plain).sum()
+        assert one.mean == one.total / len(held)
+    lines = {one.name: one for one in compared(model, result, rows, labels).knowledge_cost}
+    assert lines["cost of the rules"].value == result.costs[0].total
+    low, always = lines["cost of always low a row"], {one.answer: one.mean for one in result.costs}
+    assert low.value == low.without == always["low"]
 
 
 def test_a_folder_keeps_the_knowledge(tmp_path):
@@ -211,6 +273,53 @@ def test_settings_that_exclude_knowledge_are_refused(settings, sentence):
     known = {"knowledge": Knowledge(classes={"mid": ClassKnowledge(miss=2)}), "verbose": False}
     with pytest.raises(LogicLensError, match=sentence):
         EntropyClassifier(**(known | settings)).fit(rows, labels)
+
+
+def test_a_category_that_no_row_has_is_refused():
+    rows, labels = table(n_classes=3)
+    known = Knowledge(classes={"mid": ClassKnowledge(required_conditions=["unit is AA"])})
+    with pytest.raises(LogicLensError, match="no row of the table has that value; the nearest are 'A'"):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
+def test_knowledge_that_removes_every_column_is_refused():
+    rows, labels = table()
+    known = Knowledge(forbidden_columns=["age", "unit"], late_columns=["sepsis", "dose"])
+    with pytest.raises(LogicLensError, match="removes every column of the table"):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
+def test_an_equality_on_an_ordered_column_keeps_its_direction(tmp_path):
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(increasing=["age"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    with pytest.raises(LogicLensError, match="a higher 'age' never takes mid from a row, but it holds if age is"):
+        model.adopt(model.rules_.with_rule("mid", "age == 1"))
+
+
+def test_a_loaded_model_knows_categories_with_spaces(tmp_path):
+    rows, labels = table()
+    rows["unit"] = rows.unit + "  "
+    known = Knowledge(forbidden=["unit is A"], classes={"mid": ClassKnowledge(required_conditions=["unit is not B"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
+    assert loaded.knowledge_proofs() == model.knowledge_proofs()
+    with pytest.raises(LogicLensError, match="no rule implies unit is A, but"):
+        loaded.adopt(loaded.rules_.with_rule("mid", "unit is 'A  ' & unit is not 'B  '"))
+
+
+def test_a_required_rule_that_others_cover_may_go():
+    rows, labels = table()
+    known = Knowledge(classes={"mid": ClassKnowledge(required_rules=["age >= 6 & sepsis"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    name = next(str(one) for one in model.rules_.rule_ids if len(model.rules_.cube(one)) == 2)
+    without = model.rules_.without(name)
+    with pytest.raises(
+        LogicLensError, match="mid has the rule age >= 6 & sepsis, or others that cover it, but it fires"
+    ):
+        model.adopt(RuleSet((Rule("low", parse("True"), (0.5,)), Rule("mid", parse("False"), ())), facts=without.facts))
+    covered = model.rules_.with_rule("mid", "age >= 5").without(name)
+    assert all(proof.holds for proof in model.adopt(covered).knowledge_proofs())
 
 
 def test_adopted_rules_keep_to_the_knowledge_or_are_refused(tmp_path):

@@ -88,36 +88,36 @@ def sheet(change: Any, known: RuleSet | None = None) -> bytes:
 
 def test_what_an_expert_changes_in_a_sheet_becomes_edits() -> None:
     def change(page: Any) -> None:
-        assert [cell.value for cell in page[1]][:8] == [
-            "rule", "use", "class", "comment", "confidence", "stability", "condition 1", "condition 2"
+        assert [cell.value for cell in page[1]][:11] == [
+            "rule", "use", "class", "comment", "confidence", "stability", "rows it fires on", "precision when it fires",
+            "recall", "condition 1", "condition 2",
         ]  # fmt: skip
-        page["G2"], page["D2"] = "age >= 70", "rounded"
+        page["J2"], page["D2"] = "age >= 70", "rounded"
         page["B3"], page["D3"] = "no", "not known at admission"
-        page["C4"], page["G4"], page["H4"] = "died", "age < 30", "unit is not CCU"
+        page["C4"], page["J4"], page["K4"] = "died", "age < 30", "unit is not CCU"
 
     edited = from_xlsx(sheet(change), rules(), note=Note(who="W"))
     assert [str(cube) for cube in edited.rule("died").cubes] == [
         '"age >= 70" & sepsis', '~"age >= 30" & ~"unit is CCU"'
     ]  # fmt: skip
     assert [(line.what.split()[0], line.why, line.who) for line in edited.history] == [
-        ("removed", None, "W"), ("removed", "not known at admission", "W"),
-        ("added", "rounded", "W"), ("added", None, "W"),
+        ("changed", "rounded", "W"), ("removed", "not known at admission", "W"), ("added", None, "W"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("cell", "value", "sentence"),
     [
-        ("G2", "agee >= 70", "cell G2 of edited.xlsx: the rules know no column 'agee'; did you mean 'age'?"),
-        ("H2", "age >= old", "cell H2 of edited.xlsx: 'age' is compared with a number, got 'old'."),
+        ("J2", "agee >= 70", "cell J2 of edited.xlsx: the rules know no column 'agee'; did you mean 'age'?"),
+        ("K2", "age >= old", "cell K2 of edited.xlsx: 'age' is compared with a number, got 'old'."),
         ("B3", "maybe", "cell B3 of edited.xlsx must be yes or no, got 'maybe'."),
         ("C2", "dead", "cell C2 of edited.xlsx must name a class, 'died', 'lived', got 'dead'."),
         ("C3", None, "cell C3 of edited.xlsx must name a class, 'died', 'lived', got ''."),
-        ("G3", None, "cell G3 of edited.xlsx: a rule needs at least one condition; write no into 'use'"),
-        ("G1", "conditoin 1", "cell G1 of edited.xlsx names no column of rules, 'conditoin 1'; did you mean"),
+        ("J3", None, "cell J3 of edited.xlsx: a rule needs at least one condition; write no into 'use'"),
+        ("J1", "conditoin 1", "cell J1 of edited.xlsx names no column of rules, 'conditoin 1'; did you mean"),
         ("Z2", "note", "cell Z2 of edited.xlsx holds 'note' below no title."),
-        ("H3", "not unit is MICU", "row 3 of edited.xlsx: a cube cannot hold both 'unit is MICU' and its negation."),
-        ("H2", "not age >= 50", "row 2 of edited.xlsx: no row can satisfy all of"),
+        ("K3", "not unit is MICU", "row 3 of edited.xlsx: a cube cannot hold both 'unit is MICU' and its negation."),
+        ("K2", "not age >= 50", "row 2 of edited.xlsx: no row can satisfy all of"),
     ],
 )  # fmt: skip
 def test_a_bad_cell_is_named_by_its_address(cell: str, value: str | None, sentence: str) -> None:
@@ -129,6 +129,82 @@ def test_a_bad_cell_is_named_by_its_address(cell: str, value: str | None, senten
         from_xlsx(sheet(change), known, name="edited.xlsx")
     assert str(error.value).startswith(sentence)
     assert known == rules()
+
+
+@pytest.mark.parametrize("cell", ["J2", "D2", "A2", "B3", "Z9"])
+def test_a_formula_in_a_sheet_is_refused(cell: str) -> None:
+    def change(page: Any) -> None:
+        page[cell] = "=A1"
+
+    with pytest.raises(LogicLensError, match=f"cell {cell} of the sheet 'rules' of it holds a formula"):
+        from_xlsx(sheet(change), rules(), name="it")
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "sentence"),
+    [
+        ("A2", "died#9", "cell A2 of it: 'died' has no rule number 9"),
+        ("A3", "died#1", "cell A3 of it: 'died#1' is named before"),
+        ("A2", "x", "cell A2 of it: there is no rule 'x'"),
+        ("B2", None, "cell B2 of it must be yes or no, got ''"),
+    ],
+)
+def test_names_of_rules_and_use_are_checked(cell: str, value: str | None, sentence: str) -> None:
+    def change(page: Any) -> None:
+        page[cell] = value
+
+    with pytest.raises(LogicLensError) as error:
+        from_xlsx(sheet(change), rules(), name="it")
+    assert str(error.value).startswith(sentence)
+
+
+def test_two_changed_rows_are_two_edits_with_figures() -> None:
+    def change(page: Any) -> None:
+        page["J2"], page["J3"] = "age >= 70", "unit is CCU"
+
+    data = {"age": [75, 65, 20], "sepsis": [True, True, False], "unit": ["A", "A", "MICU"]}
+    labels = ["died", "died", "lived"]
+    edited = from_xlsx(sheet(change), rules(), measure=lambda now: now.measure(data, labels).rules)
+    assert [line.what for line in edited.history] == [
+        'changed died#1: "age >= 60" & sepsis became "age >= 70" & sepsis',
+        'changed died#2: "unit is MICU" became "unit is CCU"',
+    ]
+    figures = [(line.before.accuracy, line.after.accuracy) for line in edited.history if line.before and line.after]
+    assert figures == [(2 / 3, 1 / 3), (1 / 3, 2 / 3)]
+
+
+@pytest.mark.parametrize("form", ["xlsx", "dmn"])
+def test_comments_survive_a_round_trip(form: str) -> None:
+    known = rules().with_threshold("age >= 60", 70, why="guideline").with_rule("died", "age >= 90", why="old")
+    known = known.with_condition("died#2", "not sepsis", why="told apart").pin("died#1")
+    if form == "dmn":
+        again = from_dmn(to_dmn(known), known)
+        texts = [one.text for one in ET.fromstring(to_dmn(known)).iter(f"{{{SPACE['dmn']}}}text")]
+    else:
+        again = from_xlsx(to_xlsx(known), known)
+        page = openpyxl.load_workbook(io.BytesIO(to_xlsx(known)))["rules"]
+        texts = [page[f"D{row}"].value for row in (2, 3, 4)]
+        assert texts == ["guideline", "told apart", "old"]
+    assert {"guideline", "told apart", "old"} <= set(texts)
+    assert again.history == known.history
+
+
+def test_a_comment_alone_becomes_a_line_that_stays() -> None:
+    def change(page: Any) -> None:
+        page["D3"] = "as the unit asked"
+
+    edited = from_xlsx(sheet(change), rules())
+    assert edited == rules()
+    assert [str(line) for line in edited.history] == [
+        'commented on died#2 ("unit is MICU"), because: as the unit asked'
+    ]  # fmt: skip
+    page = openpyxl.load_workbook(io.BytesIO(to_xlsx(edited)))["rules"]
+    assert page["D3"].value == "as the unit asked"
+
+
+def test_what_was_not_measured_is_empty_in_a_sheet() -> None:
+    page = openpyxl.load_workbook(io.BytesIO(to_xlsx(rules().with_rule("died", "age >= 90"))))["rules"]
+    assert [page[f"{column}4"].value for column in "EFGHI"] == [None, "edited by hand", None, None, None]
 
 
 def test_texts_that_a_spreadsheet_would_compute_are_texts() -> None:
@@ -143,8 +219,8 @@ def test_texts_that_a_spreadsheet_would_compute_are_texts() -> None:
 def test_statistics_stand_beside_the_rules() -> None:
     measured = rules().measure({"age": [70, 20], "sepsis": [True, False], "unit": ["A", "MICU"]}, ["died", "lived"])
     page = openpyxl.load_workbook(io.BytesIO(to_xlsx(measured.rules, statistics=measured.statistics)))["rules"]
-    assert [cell.value for cell in page[1]][6:9] == ["fires on", "finds", "right"]
-    assert [[page.cell(row, column).value for column in (7, 8, 9)] for row in (2, 3)] == [[0.5, 1, 1], [0.5, 0, 0]]
+    assert [cell.value for cell in page[1]][6:9] == ["rows it fires on", "precision when it fires", "recall"]
+    assert [[page.cell(row, column).value for column in (7, 8, 9)] for row in (2, 3)] == [[1, 1, 1], [1, 0, 0]]
     assert from_xlsx(to_xlsx(measured.rules, statistics=measured.statistics), measured.rules) == measured.rules
 
 
@@ -173,7 +249,7 @@ def test_what_an_expert_changes_in_dmn_becomes_edits() -> None:
 
     edited = from_dmn(dmn(change), rules())
     assert [str(cube) for cube in edited.rule("died").cubes] == ['"age >= 70" & "age < 90" & sepsis']
-    assert [line.why for line in edited.history] == [None, None, "rounded"]
+    assert [line.why for line in edited.history] == ["rounded", None]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +286,23 @@ def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: s
 def test_what_is_no_decision_table_of_the_rules_is_refused(source: str, sentence: str) -> None:
     with pytest.raises(LogicLensError) as error:
         from_dmn(source, rules(), name="it")
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("<text>age</text>", "<text>bun</text>", "the input 'age' of it has the expression 'bun', and its label means"),
+        ("<text>&gt;= 60</text>", "<text></text>", "rule 1 of it, column 'age': the cell is empty"),
+        ("<text>&gt;= 60</text>", "<text>1</text><text>2</text>", "rule 1 of it, column 'age': a cell has one text"),
+        ("<text>died#2</text>", "<text>died#7</text>", "rule 2 of it, annotation 'rule': 'died' has no rule number 7"),
+    ],
+)
+def test_what_a_modeller_breaks_in_dmn_is_refused(old: str, new: str, sentence: str) -> None:
+    text = to_dmn(rules())
+    assert old in text
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(text.replace(old, new, 1), rules(), name="it")
     assert str(error.value).startswith(sentence)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +67,47 @@ def test_contradictions_get_one_sentence(known, sentence):
     with pytest.raises(LogicLensError, match=sentence) as caught:
         known().bound_to(TWO)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("known", "sentence"),
+    [
+        (Knowledge(forbidden=["unit is Micu"]), r"k.toml: forbidden=\['unit is Micu'\]: .*'MICU', 'SICU' and 'CCU'"),
+        (of(required_conditions=["unit is not MICCU"]), r"k.toml: classes.died.required_conditions=.*are 'MICU'"),
+        (of(required_rules=["age >= 3 & unit is CC"]), r"classes.died.required_rules=.* are 'CCU'"),
+        (Knowledge(forbidden=["flag"]), r"k.toml: forbidden=\['flag'\]: .*such as flag is 1\."),
+        (
+            of(required_conditions=["age >= x"]),
+            r"k.toml: classes.died.required_conditions=\['age >= x'\]: .*'x' is none",
+        ),
+        (of(increasing=["agee"]), "classes.died.increasing of k.toml names; did you mean 'age'"),
+    ],
+)
+def test_a_condition_that_does_not_fit_names_its_place(known, sentence):
+    table = replace(TWO, categories={"unit": ("CCU", "MICU", "SICU")})
+    with pytest.raises(LogicLensError, match=sentence):
+        replace(known, source="k.toml").bound_to(table)
+
+
+def test_a_category_is_found_whatever_its_spaces():
+    table = replace(TWO, categories={"unit": ("MICU  ", "A  B")})
+    assert table.meant("unit is MICU & unit is not A B") == (
+        (Predicate("unit", "==", "MICU  "), True),
+        (Predicate("unit", "==", "A  B"), False),
+    )
+
+
+def test_a_file_of_knowledge_names_class_and_entry(tmp_path):
+    file = tmp_path / "k.toml"
+    file.write_text("[classes.died]\nforbidden = ['age > 3']")
+    with pytest.raises(LogicLensError, match=r"k\.toml'?: classes\.died\.forbidden=\['age > 3'\]: .*compares by"):
+        read_knowledge(file)
+    file.write_text("source = 'x'")
+    with pytest.raises(LogicLensError, match="unknown key 'source'"):
+        read_knowledge(file)
+    file.write_text("forbidden = ['age >= 3']")
+    assert read_knowledge(file) == Knowledge(forbidden=["age >= 3"])
+    assert "source" not in read_knowledge(file).to_dict()
 
 
 @pytest.mark.parametrize(

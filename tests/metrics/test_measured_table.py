@@ -70,6 +70,19 @@ def test_the_history_tells_what_was_measured_before_and_after() -> None:
     ]  # fmt: skip
 
 
+def test_edits_that_nobody_measured_are_measured_later() -> None:
+    steps = [old(), old().with_threshold("age >= 50", 70)]
+    steps.append(steps[-1].with_threshold("age >= 70", 25))
+    edited = steps[-1].measure(TABLE, "state").rules
+    known = [step.measure(TABLE, "state").accuracy for step in steps]
+    assert known == [0.75, 0.5, 1.0]
+    told = [(line.before.accuracy, line.after.accuracy) for line in edited.history if line.before and line.after]
+    assert told == [(known[0], known[1]), (known[1], known[2])]
+    assert edited.previous is None
+    first = edited.with_threshold("age >= 25", 50).measure(TABLE, "state").rules.history[-1]
+    assert first.before == edited.measured
+
+
 def test_confidences_are_the_lower_ends_that_were_measured() -> None:
     measured = old().measure(TABLE, "state")
     ill, well = measured.statistics.classes

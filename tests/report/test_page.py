@@ -331,6 +331,21 @@ def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
     assert (labels[0].label, labels[0].value) == ("Mean F1 of the labels", "50.0%")
 
 
+def test_costs_decide_whether_rules_beat_a_constant_answer(result):
+    worse = copy.deepcopy(result)
+    worse["headline"]["right"] = worse["headline"]["always_right"]
+    worse["costs"] = [
+        {"answer": None, "total": 30.0, "mean": 0.3},
+        {"answer": "died", "total": 90.0, "mean": 0.9},
+        {"answer": "survived", "total": 40.0, "mean": 0.4},
+    ]
+    assert told(no_better, worse) == ""
+    assert told(lead, worse).endswith("they cost 0.3 a row, and always saying “survived” costs 0.4.")
+    assert "Always “survived” 40 0.4" in plain(page_of(worse))
+    worse["costs"][0]["total"] = 40.0
+    assert told(no_better, worse).endswith("cost 40 by the costs given, and always saying “survived” costs 40.")
+
+
 def test_rules_that_beat_no_baseline_say_so(result, page):
     assert told(no_better, result) == ""
     assert "not better than always saying" not in plain(page)

@@ -255,7 +255,7 @@ def test_a_split_by_time_needs_cut_rows_held_out(cases, tmp_path, beside):
     def split(model: Model, _: Model) -> None:
         model["settings"] |= {"split_by_time": "age", **beside}
 
-    with pytest.raises(Unusable, match="split_by_time in model.json must be null"):
+    with pytest.raises(Unusable, match=r"split_by_time in model\.json must be null"):
         verify(write_edited(cases["parts"], edit(split), tmp_path))
 
 

@@ -722,11 +722,13 @@ def flip(
 def check(
     model: Model,
     properties: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="PROPERTY", show_default=False, help="Properties to prove. Example: \"never uses 'sex'\""
+            metavar="PROPERTY",
+            show_default=False,
+            help="Properties to prove. Default: the knowledge of the model. Example: \"never uses 'sex'\"",
         ),
-    ],
+    ] = None,
     of: Annotated[
         str | None,
         typer.Option(metavar="CLASS", help="Check the formula of this class only. Default: all. Example: --of yes"),
@@ -736,6 +738,7 @@ def check(
 ) -> None:
     """Prove or refute properties of the rules on all possible rows, not only on those of a table.
 
+    Without a property, each constraint of the knowledge of the model (--knowledge) is proved again.
     Exit code 0: all hold. 1: one does not, and a counterexample is printed.
 
     \b
@@ -750,11 +753,12 @@ def check(
     \b
     Examples:
       logiclens check model "never uses 'sex'" "increasing in 'age'" --of yes
+      logiclens check model
       logiclens check model "never both" --quiet && echo "the rules exclude each other"
     """
     from logiclens.cli.questions import answer_check
 
-    raise typer.Exit(answer_check(model, properties, of=of, json=json, quiet=quiet))
+    raise typer.Exit(answer_check(model, properties or (), of=of, json=json, quiet=quiet))
 
 
 @app.command(cls=Command, short_help="Check that the printed rules of a saved model are the model.")

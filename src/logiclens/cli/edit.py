@@ -189,11 +189,11 @@ def import_rules(file: Path, folder: Path, options: EditOptions) -> None:
         if suffix in (".xlsx", ".xlsm"):
             from logiclens.export.xlsx import from_xlsx
 
-            rules = from_xlsx(file, opened.rules, note=note, name=named(file))
+            rules = from_xlsx(file, opened.rules, note=note, name=named(file), measure=opened.measured)
         else:
             from logiclens.export.dmn import from_dmn
 
-            rules = from_dmn(file.read_bytes(), opened.rules, note=note, name=named(file))
+            rules = from_dmn(file.read_bytes(), opened.rules, note=note, name=named(file), measure=opened.measured)
     except OSError as error:
         raise LogicLensError(f"cannot read {named(file)} ({error.strerror or error}).") from None
     _save(opened, opened.measured(rules), options)

@@ -21,12 +21,13 @@ from logiclens.formula.english import TableFacts, cube_words
 from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
-from logiclens.storage import open_folder, write_whole
+from logiclens.storage import RESULT, open_folder, write_whole
 from logiclens.verify import Unusable, VerificationError, verify
 from logiclens.verify.report import UNCHECKED_SIGNATURE
 
 if TYPE_CHECKING:
-    from logiclens.cli.options import TableSource
+    from logiclens.metrics.rule_statistics import StatisticsRecord
+    from logiclens.storage import ModelFolder
 
 
 def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: bool) -> int:
@@ -115,7 +116,7 @@ def export_rules(
     rules = RuleSet.from_dict(opened.content["rules"])
     if not asked.is_binary or out in (None, STANDARD):
         text = asked.text(rules, dialect=dialect, table=table)
-    content = asked.content(rules) if text is None else b""
+    content = asked.content(rules, statistics=_statistics(opened, rules)) if text is None else b""
     if not model.exact:
         printer.note("note: these rules are about the model, they are not the model: it was not made exact.")
     if text is None:
@@ -125,6 +126,17 @@ def export_rules(
     write_json({"model": str(folder), "to": form, "exact": model.exact, "text": text}, json)
     if out not in (None, STANDARD):
         printer.note(f"The rules are in {out}.")
+
+
+def _statistics(opened: ModelFolder, rules: RuleSet) -> StatisticsRecord | None:
+    """Return what was measured of the rules when they were learned; None for rules that were edited since."""
+    if RESULT not in opened.files:
+        return None
+    # Imported here, because only sheets need it.
+    from logiclens.report.result import read_result
+
+    result = read_result(opened.result())
+    return result.statistics if [*result.rules.formulas] == [*rules.formulas] else None
 
 
 def diff_models(before: Path, after: Path, *, reading: TableSource | None, json: str | None, quiet: bool) -> bool:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError, named, no_column, quoted, quoted_names
-from logiclens.formula.check import parse_property
+from logiclens.formula.check import Check, Property, parse_property
 from logiclens.formula.flip import Flip
+from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.model_record import read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.why import ClassReason, Why
-from logiclens.storage import open_folder
+from logiclens.storage import ModelFolder, open_folder
 
 if TYPE_CHECKING:
     from logiclens.cli.saved_model import SavedModel
@@ -111,20 +112,42 @@ def answer_flip(
 
 
 def answer_check(folder: Path, properties: Sequence[str], *, of: str | None, json: str | None, quiet: bool) -> int:
-    """Print whether the rules have each property on all possible rows; return the exit code."""
+    """Print whether the rules have each property on all possible rows; return the exit code.
+
+    Without a property, every constraint of the model's knowledge is proved again.
+    """
     check_outputs(json)
-    wanted = [parse_property(text) for text in properties]
+    wanted = [_named(parse_property, text, properties, text) for text in properties]
     opened = open_folder(folder)
     record = read_record(opened)
     if record.rules is None:
         raise LogicLensError(f"{folder} holds no rules.")
+    written = record.settings.get("knowledge")
+    if not wanted:
+        if of is not None:
+            raise LogicLensError(
+                "--of picks a class for a property: name a property too, such as \"never uses 'sex'\"."
+            )
+        if written is None:
+            raise LogicLensError(
+                f"{named(folder)} has no knowledge to prove: name a property, such as logiclens check "
+                f"{named(folder)} \"never uses 'sex'\"."
+            )
+        return _prove_knowledge(folder, opened, exact=record.exact, json=json, quiet=quiet)
+    removed = () if written is None else Knowledge.from_dict(written).removed
     rules = RuleSet.from_dict(opened.content["rules"])
-    known = list(dict.fromkeys((*record.needed_columns, *record.predicates, *rules.concepts)))
-    for asked in wanted:
+    known = list(dict.fromkeys((*record.needed_columns, *record.predicates, *rules.concepts, *removed)))
+
+    def answer(asked: Property) -> Check:
         column = getattr(asked, "column", None)
         if column is not None and column not in known:
             raise no_column(column, known, "the model")
-    results = [rules.check(asked, of=of) for asked in wanted]
+        found = rules.check(asked, of=of)
+        if found.holds and column in removed:
+            return replace(found, reason=f"the knowledge of the model forbids {column!r}, and no rule mentions it")
+        return found
+
+    results = [_named(answer, asked, properties, text) for asked, text in zip(wanted, properties, strict=True)]
     content = [
         {
             "property": str(result.property),
@@ -140,6 +163,33 @@ def answer_check(folder: Path, properties: Sequence[str], *, of: str | None, jso
         printer.say(str(result))
     _note(printer, exact=record.exact)
     return int(not all(result.holds for result in results))
+
+
+def _named(answer: Callable[[Any], Any], asked: Any, properties: Sequence[str], text: str) -> Any:
+    """Return an answer; of several properties, an error says which one it is about."""
+    try:
+        return answer(asked)
+    except LogicLensError as error:
+        if len(properties) == 1 or quoted(text) in str(error):
+            raise
+        raise LogicLensError(f"the property {quoted(text)}: {error}") from None
+
+
+def _prove_knowledge(folder: Path, opened: ModelFolder, *, exact: bool, json: str | None, quiet: bool) -> int:
+    """Prove every constraint of the knowledge of a model again, from its folder alone; return the exit code."""
+    # Imported here, because it loads torch.
+    from logiclens.estimator.classifier import EntropyClassifier
+
+    proofs = EntropyClassifier.load(opened).knowledge_proofs()
+    content = [{"constraint": one.constraint, "holds": one.holds, "reason": one.reason} for one in proofs]
+    write_json({"model": str(folder), "exact": exact, "knowledge": content}, json)
+    printer = Printer(quiet=quiet or json == STANDARD, notes=not quiet)
+    for one in proofs:
+        printer.say(str(one))
+    if not proofs:
+        printer.say("the knowledge of this model binds no rule: there is nothing to prove")
+    _note(printer, exact=exact)
+    return int(not all(one.holds for one in proofs))
 
 
 def _note(printer: Printer, *, exact: bool) -> None:

@@ -115,11 +115,16 @@ def rules_first(classes: Sequence[Named], rules: RuleSet) -> list[Named]:
 
 
 def print_knowledge(printer: Printer, result: Result) -> None:
-    """Print the constraints of the knowledge, what they cost, and how the rules do by protected columns."""
+    """Print the constraints of the knowledge, its costs, what it costs, and the rules by protected columns."""
     if result.knowledge:
         printer.say("\nwhat the rules keep to, proved on all possible rows")
         for one in result.knowledge:
             printer.say(f"  {'✓' if one.holds else '✗'} {one.constraint}: {one.reason}")
+    if result.costs:
+        printer.say("\nwhat errors cost on the held-out rows, in all and a row")
+        for cost in result.costs:
+            who = "the rules" if cost.answer is None else f"always {cost.answer}"
+            printer.say(f"  {who:<38}{cost.total:>10,.6g}  {cost.mean:>8.3g}")
     if result.knowledge_cost:
         printer.say("\nwith the knowledge, and learned from the same rows without it, on the same held-out rows")
         for line in result.knowledge_cost:

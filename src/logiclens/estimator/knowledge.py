@@ -14,8 +14,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.estimator.inputs import RecordedAnswers, bare_predicates
 from logiclens.explain.bounds import RuleBounds
-from logiclens.formula.column_kinds import NUMBER, TRUTH_VALUE
-from logiclens.formula.knowledge import BoundKnowledge, Knowledge, Proof, TableColumns, prove
+from logiclens.formula.column_kinds import CATEGORY, NUMBER, ORDERS, TRUTH_VALUE, Scalar
+from logiclens.formula.knowledge import BoundKnowledge, Condition, Knowledge, Proof, TableColumns, prove
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.target_cuts import cut_at_quantiles
 from logiclens.tables.frames import column_names, columns_of, parted
@@ -48,7 +48,9 @@ def check_columns(knowledge: Knowledge, rows: Any) -> None:
         raise LogicLensError("knowledge names columns, and these rows have none: pass a table with names.")
     for place, name in knowledge.columns:
         if name not in names:
-            raise no_column(name, [str(one) for one in names], "the table", f", which {place} of the knowledge names")
+            raise no_column(
+                name, [str(one) for one in names], "the table", f", which {place} of {knowledge.source} names"
+            )
 
 
 def learnable(model: EntropyClassifier, rows: Any) -> Any:
@@ -61,6 +63,11 @@ def learnable(model: EntropyClassifier, rows: Any) -> Any:
         raise LogicLensError(
             "a teacher answers whole rows, and the knowledge removes columns of them: leave out the teacher, or "
             "forbidden_columns and late_columns."
+        )
+    names = rows.names if isinstance(rows, ConceptTable) else column_names(rows) or ()
+    if set(map(str, names)) <= set(knowledge.removed):
+        raise LogicLensError(
+            f"{knowledge.source} removes every column of the table by forbidden_columns and late_columns: leave one."
         )
     return without_columns(rows, knowledge.removed)
 
@@ -83,6 +90,7 @@ def bound_knowledge(
         frozenset(flags),
         tuple(classes),
         multilabel,
+        categories={column.name: column.categories for column in columns if column.categories},
     )
     return knowledge.bound_to(table)
 
@@ -106,14 +114,22 @@ def rule_bounds(bound: BoundKnowledge, ready: Prepared) -> RuleBounds:
     """Return what binds the search on prepared rows and in all folds."""
     grouped = ready.grouped
     cuttings = [] if grouped is None else [cut.cutting for cut in (*grouped.without, grouped.cut)]
-    return RuleBounds(bound, _meanings(ready.schema, cuttings), _opposites([ready.schema.cutting, *cuttings]))
+    return _rule_bounds(bound, ready.schema, cuttings)
 
 
 def fitted_bounds(model: EntropyClassifier) -> RuleBounds | None:
     """Return what binds the search on resamples of the rows of a fitted model."""
     bound = getattr(model, "_bound", None)
-    return (
-        None if bound is None else RuleBounds(bound, _meanings(model.schema_, ()), _opposites([model.schema_.cutting]))
+    return None if bound is None else _rule_bounds(bound, model.schema_, ())
+
+
+def _rule_bounds(bound: BoundKnowledge, schema: Schema, cuttings: Sequence[Cutting | None]) -> RuleBounds:
+    every = [one for one in (schema.cutting, *cuttings) if one is not None]
+    return RuleBounds(
+        bound,
+        _meanings(schema, every),
+        {name: other for one in every for name, other in one.opposites.items()},
+        {name: hidden.column for one in every for name, hidden in one.memberships.items()},
     )
 
 
@@ -125,8 +141,8 @@ def without_rows(model: EntropyClassifier) -> EntropyClassifier:
     return made
 
 
-def _meanings(schema: Schema, cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
-    found = {name: meant for one in cuttings if one is not None for name, meant in one.predicates.items()}
+def _meanings(schema: Schema, cuttings: Sequence[Cutting]) -> dict[str, Predicate]:
+    found = {name: meant for one in cuttings for name, meant in one.predicates.items()}
     return {**found, **schema.predicates, **{name: _bare(name) for name in schema.names if name not in _known(schema)}}
 
 
@@ -139,10 +155,6 @@ def _bare(name: str) -> Predicate:
     return Predicate(name, ">=", 0.5)
 
 
-def _opposites(cuttings: Sequence[Cutting | None]) -> dict[str, Predicate]:
-    return {name: other for one in cuttings if one is not None for name, other in one.opposites.items()}
-
-
 def proofs_of(model: EntropyClassifier) -> tuple[Proof, ...]:
     """Prove that the rules of a fitted or loaded model keep to its knowledge; for none, nothing."""
     bound = model._bound if hasattr(model, "_bound") else stored_bound(model)
@@ -152,27 +164,47 @@ def proofs_of(model: EntropyClassifier) -> tuple[Proof, ...]:
 def stored_bound(model: EntropyClassifier) -> BoundKnowledge | None:
     """Return the knowledge of a loaded model on its columns.
 
-    Of columns that have no concept, such as removed ones, the kind is not stored; conditions on them are not proved,
-    since no rule can be about them.
+    Of columns that have no concept, such as removed ones, the kind is not stored: it is the one of which the conditions
+    on them speak, since `fit` has taken these.
     """
     knowledge, schema = model.knowledge, model.schema_
     if knowledge is None:
         return None
-    columns = schema.columns or schema.names
-    kinds = dict.fromkeys((*columns, *(name for _, name in knowledge.columns)), NUMBER.name)
     if schema.cutting is None:
+        kinds = dict.fromkeys((*schema.names, *(name for _, name in knowledge.columns)), NUMBER.name)
         kinds |= dict.fromkeys(schema.predicates, TRUTH_VALUE.name)
-    else:
-        kinds |= {name: kind for name, kind in schema.cutting.kinds.items() if name in kinds}
-    meant = schema.predicates.values()
-    flags = {one.column for one in meant if one.operator == "==" and one.value in (0, 1) and one.kind is NUMBER}
-    nominal = {one.column for one in meant if one.operator == "==" and one.kind is NUMBER} - flags
-    unused = {name for name in kinds if name not in {source for one in meant for source in one.sources}}
-    known = knowledge.about(set(kinds) - unused if schema.cutting is not None else set(kinds))
-    table = TableColumns(
-        kinds, frozenset(nominal), frozenset(flags), schema.class_names, schema.multilabel, schema.cutting is None
+        none = frozenset[str]()
+        return knowledge.bound_to(TableColumns(kinds, none, none, schema.class_names, schema.multilabel, True))
+    kinds = dict.fromkeys((name for _, name in knowledge.columns), NUMBER.name)
+    for _, one in knowledge.conditions:
+        # A category may look like a number, and no number looks like a category.
+        kinds[one.column] = kinds[one.column] if one.kind is NUMBER else one.kind.name
+    kinds |= {name: kind for name, kind in schema.cutting.kinds.items() if name in schema.columns}
+    asked: tuple[Predicate | Condition, ...] = (
+        *schema.predicates.values(),
+        *(condition for _, condition in knowledge.conditions),
     )
-    return known.bound_to(table)
+    equal = [(one.column, one.value) for one in asked if one.operator == "=="]
+    numbers = [(column, float(value)) for column, value in equal if kinds[column] == NUMBER.name]
+    flags = {column for column, value in numbers if value in (0, 1)}
+    ordered = {one.column for one in asked if one.operator in ORDERS}
+    ordered |= {column for known in knowledge.classes.values() for column in (*known.increasing, *known.decreasing)}
+    nominal = {column for column, _ in numbers} - flags - ordered
+    texts: dict[str, dict[str, Scalar]] = {}
+    for column, value in equal:
+        if kinds[column] == CATEGORY.name:
+            # Those of concepts come first: knowledge may name them with fewer spaces.
+            texts.setdefault(column, {}).setdefault(" ".join(str(value).split()), value)
+    table = TableColumns(
+        kinds,
+        frozenset(nominal),
+        frozenset(flags),
+        schema.class_names,
+        schema.multilabel,
+        # Of a category that has no concept, only what the knowledge calls it is known.
+        categories={column: tuple(found.values()) for column, found in texts.items()},
+    )
+    return knowledge.bound_to(table)
 
 
 def check_kept(model: EntropyClassifier, rules: RuleSet) -> None:

@@ -111,6 +111,8 @@ class Begun:
             temperature=float(model.temperature),
             generator=generator,
         )
+        if self.bounds is not None:
+            network.entropy.keep.copy_(torch.from_numpy(self.bounds.kept(rows.names)))
         return _Network(network, rows, validation, self._config(rows), generator)
 
     def _config(self, rows: ConceptTable) -> TrainConfig:
@@ -257,14 +259,14 @@ def drawn_formulas(
     choices: Sequence[Choice],
 ) -> list[tuple[DNF | Complement, ...]]:
     """Return the formulas of resamples whose networks are trained in one pass."""
-    begun, tables = [], []
+    begun, tables, bounds = [], [], fitted_bounds(model)
     with collected_warnings():
         for draw in draws:
             drawn = table.weighing(draw.weight)
             strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
             held = set_apart(strata, drawn.weight, model.validation)
             rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
-            begun.append(Begun(model, classes, rows, validation, draw.seed))
+            begun.append(Begun(model, classes, rows, validation, draw.seed, bounds=bounds))
             tables.append(drawn)
         trained = train_all(begun)
         factors = [_factors(replace(one, rows=drawn)) for one, drawn in zip(begun, tables, strict=True)]

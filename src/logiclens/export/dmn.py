@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import Line, changed
+from logiclens.export.round_trip import Line, Measure, changed, comment_of, written_number
 from logiclens.formula import edits
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
 from logiclens.formula.condition import (
@@ -41,6 +41,8 @@ TYPES = {
     "timedelta": "days and time duration",
 }  # fmt: skip
 """The FEEL type of each kind of column."""
+OTHERWISE = "otherwise"
+"""What stands for the name of a rule beside the answer where no rule fires."""
 MOST_BYTES = 64 * 2**20
 """The most bytes of a file that is read."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -137,7 +139,7 @@ def _add_rule(
     ET.SubElement(answer, "text").text = _label(rule.label)
     at = rule.cubes.index(cube)
     trust = f"{rule.confidence[at]:.3f}" + (f", {rule.recurrence[at]}" if rule.recurrence[at] else "")
-    for text in (f"{rule.name}#{at + 1}", "pinned" if cube in rule.pinned else "", trust):
+    for text in (f"{rule.name}#{at + 1}", comment_of(rules, place, cube), trust):
         ET.SubElement(ET.SubElement(entry, "annotationEntry"), "text").text = text
 
 
@@ -147,7 +149,7 @@ def _add_otherwise(table: ET.Element, rules: RuleSet, n_inputs: int) -> None:
         ET.SubElement(ET.SubElement(entry, "inputEntry", {"id": f"otherwise_input_{at}"}), "text").text = "-"
     answer = ET.SubElement(entry, "outputEntry", {"id": "otherwise_output"})
     ET.SubElement(answer, "text").text = _label(rules.rules[rules.otherwise or 0].label)
-    for text in ("otherwise", "", ""):
+    for text in (OTHERWISE, "", ""):
         ET.SubElement(ET.SubElement(entry, "annotationEntry"), "text").text = text
 
 
@@ -318,7 +320,14 @@ def _check_characters(text: str) -> None:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-def from_dmn(source: bytes | str, rules: Any, *, note: Note = NO_NOTE, name: str = "the DMN file") -> RuleSet:
+def from_dmn(
+    source: bytes | str,
+    rules: Any,
+    *,
+    note: Note = NO_NOTE,
+    name: str = "the DMN file",
+    measure: Measure | None = None,
+) -> RuleSet:
     """Return the rules of a decision table that `to_dmn` wrote and people changed; each change is told in the history.
 
     Args:
@@ -326,6 +335,7 @@ def from_dmn(source: bytes | str, rules: Any, *, note: Note = NO_NOTE, name: str
         rules: the rules that were written to it.
         note: by whom and when it was edited. Default: unknown.
         name: what messages call the file. Default: `"the DMN file"`.
+        measure: a function that measures rules, called after each edit. Default: None, not measured.
 
     Raises:
         LogicLensError: with the row and the column of the cell, if it cannot be read.
@@ -346,7 +356,7 @@ def from_dmn(source: bytes | str, rules: Any, *, note: Note = NO_NOTE, name: str
         raise LogicLensError(f"{name} must hold one decision table, got {len(tables)}.")
     lines = _lines(tables[0], space, known, name)
     known = _in_row_order(known, lines, note)
-    return changed(known, lines, note, keep_order=known.resolve != "order")
+    return changed(known, lines, note, measure=measure, keep_order=known.resolve != "order")
 
 
 def _in_row_order(rules: RuleSet, lines: Sequence[Line], note: Note) -> RuleSet:
@@ -396,14 +406,17 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
     ]
     titles = [entry.get("name") for entry in table.findall(f"{{{space}}}annotation")]
     known = [_known_subject(title, rules, name) for title in inputs]
-    lines = []
+    _check_expressions(table, space, inputs, known, rules, name)
+    lines: list[Line] = []
     entries = table.findall(f"{{{space}}}rule")
     for number, entry in enumerate(entries, 1):
         where = f"rule {number} of {name}"
-        cells = [_inner(cell, space) for cell in entry.findall(f"{{{space}}}inputEntry")]
-        answers = [_inner(cell, space) for cell in entry.findall(f"{{{space}}}outputEntry")]
+        given = entry.findall(f"{{{space}}}inputEntry")
+        places = [f"{where}, column {quoted(title)}" for title in inputs]
+        cells = [_one_text(cell, space, at) for cell, at in zip(given, places, strict=False)]
+        answers = [_one_text(cell, space, f"{where}, its answer") for cell in entry.findall(f"{{{space}}}outputEntry")]
         notes = [_inner(cell, space) for cell in entry.findall(f"{{{space}}}annotationEntry")]
-        if len(cells) != len(inputs) or len(answers) != 1:
+        if len(given) != len(inputs) or len(answers) != 1:
             raise LogicLensError(f"{where} must have {len(inputs)} input entries and one output entry.")
         conditions: list[Condition] = []
         for title, subject, cell in zip(inputs, known, cells, strict=True):
@@ -420,9 +433,50 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
             and policy == "FIRST"
         ):
             continue
-        comment = dict(zip(titles, notes, strict=False)).get("comment") or None
-        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment))
+        told = dict(zip(titles, notes, strict=False))
+        taken = {(line.label, line.number) for line in lines if line.number is not None}
+        try:
+            named_ = told.get("rule") or ""
+            rule = None if named_ == OTHERWISE else written_number(named_, rules, place, taken)
+        except LogicLensError as error:
+            raise LogicLensError(f"{where}, annotation 'rule': {error}") from None
+        comment = told.get("comment") or None
+        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, number=rule))
     return lines
+
+
+def _check_expressions(
+    table: ET.Element, space: str, inputs: Sequence[str], known: Sequence[Subject | None], rules: RuleSet, name: str
+) -> None:
+    """Refuse an input that asks for something else than its label says."""
+    names = _variables(rules.columns)
+    for column, title, subject in zip(table.findall(f"{{{space}}}input"), inputs, known, strict=True):
+        found = _inner(column.find(f"{{{space}}}inputExpression"), space)
+        if subject is None or not column.get("label"):
+            continue
+        wanted = {_expression(subject, names)}
+        if subject.column not in names:
+            # A column that the rules do not use has a name of its own.
+            wanted = {_expression(subject, _variables([*rules.columns, *_columns_of(subject)])), subject.column}
+        if found not in wanted:
+            raise LogicLensError(
+                f"the input {quoted(title)} of {name} has the expression {quoted(found)}, and its label means "
+                f"{quoted(min(wanted))}: change label and expression together."
+            )
+
+
+def _columns_of(subject: Subject) -> tuple[str, ...]:
+    return (subject.column,) if subject.origin is None else subject.origin.columns
+
+
+def _one_text(element: ET.Element, space: str, where: str) -> str:
+    """Return the text of a cell; refuse a cell without one, and with several."""
+    texts = element.findall(f"{{{space}}}text")
+    if len(texts) != 1:
+        raise LogicLensError(f"{where}: a cell has one text, got {len(texts)}.")
+    if not (found := (texts[0].text or "").strip()):
+        raise LogicLensError(f"{where}: the cell is empty; - stands for no condition.")
+    return found
 
 
 def _inner(element: ET.Element | None, space: str) -> str:

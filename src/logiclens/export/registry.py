@@ -42,20 +42,20 @@ class ExportFormat:
     options: tuple[str, ...] = ()
     is_binary: bool = False
 
-    def content(self, rules: Any, **options: str) -> bytes:
+    def content(self, rules: Any, **options: Any) -> bytes:
         """Return a file with the rules in this format; options that it does not take are ignored."""
         made = self._made(rules, options)
         if isinstance(made, bytes):
             return made
         return (made if made.endswith("\n") else f"{made}\n").encode("utf-8")
 
-    def text(self, rules: Any, **options: str) -> str:
+    def text(self, rules: Any, **options: Any) -> str:
         """Return the rules in this format as text; options that it does not take are ignored."""
         if self.is_binary:
             raise LogicLensError(f"{self.title} is no text: name a file, such as -o rules{self.suffix}.")
         return str(self._made(rules, options))
 
-    def _made(self, rules: Any, options: Mapping[str, str]) -> str | bytes:
+    def _made(self, rules: Any, options: Mapping[str, Any]) -> str | bytes:
         function = getattr(importlib.import_module(self.module), self.function)
         made: str | bytes = function(rules, **{name: value for name, value in options.items() if name in self.options})
         return made
@@ -84,7 +84,7 @@ FORMATS: tuple[ExportFormat, ...] = (
     ),
     ExportFormat(
         "xlsx", "Excel", "logiclens.export.xlsx", "to_xlsx", "a sheet to edit that logiclens import reads back",
-        ".xlsx", is_binary=True,
+        ".xlsx", options=("statistics",), is_binary=True,
     ),
 )  # fmt: skip
 """Every format, in the order of the help."""

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import ALWAYS, Line, changed
+from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_number
 from logiclens.formula.condition import Condition, condition_text, read_conditions
 from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.rule_set import RuleSet, who_decides
-from logiclens.metrics.rule_statistics import RuleStatistics
+from logiclens.metrics.rule_statistics import RuleStatistics, Share, ShareRecord, StatisticsRecord
 from logiclens.storage import scratch_folder
 from logiclens.tables.workbooks import LONGEST_TEXT, address, sheet_cells
 
 FIXED = ("rule", "use", "class", "comment", "confidence", "stability")
-MEASURED = ("fires on", "finds", "right")
-"""Columns of statistics, which are written if the rules were measured; nothing reads them back."""
+MEASURED = ("rows it fires on", "precision when it fires", "recall")
+"""Columns of statistics, which are empty where rules were not measured; nothing reads them back."""
+Cell: TypeAlias = str | int | float | None
 CONDITION = "condition"
 SHEET = "rules"
 FEWEST_CONDITIONS = 4
@@ -33,7 +34,7 @@ _USED = {"yes": True, "on": True, "true": True, "1": True, "x": True, "": True,
          "no": False, "off": False, "false": False, "0": False}  # fmt: skip
 
 
-def to_xlsx(rules: Any, *, statistics: RuleStatistics | None = None) -> bytes:
+def to_xlsx(rules: Any, *, statistics: RuleStatistics | StatisticsRecord | None = None) -> bytes:
     """Return the rules as an Excel workbook; `from_xlsx` reads what people changed in it.
 
     Args:
@@ -60,7 +61,9 @@ def to_xlsx(rules: Any, *, statistics: RuleStatistics | None = None) -> bytes:
         table = _table(known, statistics)
         for row, cells in enumerate(table):
             for column, cell in enumerate(cells):
-                if isinstance(cell, float):
+                if isinstance(cell, int):
+                    sheet.write_number(row, column, cell)
+                elif isinstance(cell, float):
                     sheet.write_number(row, column, cell, percent)
                 elif cell:
                     _write(sheet, row, column, str(cell), bold if row == 0 else None)
@@ -92,32 +95,39 @@ def _about(rules: RuleSet) -> list[str]:
     ]
 
 
-def _table(rules: RuleSet, statistics: RuleStatistics | None) -> list[list[str | float | None]]:
+def _table(rules: RuleSet, statistics: RuleStatistics | StatisticsRecord | None) -> list[list[Cell]]:
     longest = max([FEWEST_CONDITIONS, *(len(cube) for rule in rules.rules for cube in rule.cubes)])
-    measured = MEASURED if statistics is not None else ()
-    header: list[str | float | None] = [*FIXED, *measured, *(f"{CONDITION} {n}" for n in range(1, longest + 1))]
+    header: list[Cell] = [*FIXED, *MEASURED, *(f"{CONDITION} {n}" for n in range(1, longest + 1))]
     table = [header]
     for place, rule in enumerate(rules.rules):
         for at, (cube, confidence, stability) in enumerate(
             zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
         ):
             texts = [condition_text(literal, rules) for literal in cube] or [ALWAYS]
-            comment = "pinned" if cube in rule.pinned else None
-            figures: list[float | None] = []
+            figures: list[Cell] = [None] * len(MEASURED)
             if statistics is not None:
                 one = statistics.classes[place].cubes[at]
-                figures = [_known(share.value) for share in (one.support, one.coverage, one.confidence)]
-            table.append(
-                [f"{rule.name}#{at + 1}", "yes", rule.name, comment, float(confidence), stability, *figures, *texts]
-            )
+                fires = one.support.hits
+                figures = [int(fires) if fires == int(fires) else fires, _share(one.confidence), _share(one.coverage)]
+            # Without rows, a confidence is 0.
+            trust = float(confidence) or None
+            comment = comment_of(rules, place, cube)
+            table.append([f"{rule.name}#{at + 1}", "yes", rule.name, comment, trust, stability, *figures, *texts])
     return table
 
 
-def _known(value: float) -> float | None:
-    return None if value != value else value
+def _share(share: Share | ShareRecord) -> float | None:
+    return share.hits / share.total if share.total else None
 
 
-def from_xlsx(source: bytes | str | Path, rules: Any, *, note: Note = NO_NOTE, name: str | None = None) -> RuleSet:
+def from_xlsx(
+    source: bytes | str | Path,
+    rules: Any,
+    *,
+    note: Note = NO_NOTE,
+    name: str | None = None,
+    measure: Measure | None = None,
+) -> RuleSet:
     """Return the rules of a sheet that `to_xlsx` wrote and people changed, with a line in the history per change.
 
     Args:
@@ -125,6 +135,7 @@ def from_xlsx(source: bytes | str | Path, rules: Any, *, note: Note = NO_NOTE, n
         rules: the rules that were written to it.
         note: by whom and when it was edited. Default: unknown.
         name: what messages call the workbook. Default: its name.
+        measure: a function that measures rules, called after each edit. Default: None, not measured.
 
     Raises:
         LogicLensError: with the address of the cell, if it cannot be read.
@@ -145,8 +156,12 @@ def from_xlsx(source: bytes | str | Path, rules: Any, *, note: Note = NO_NOTE, n
         cells = sheet_cells(Path(source), called, SHEET)
     columns = _columns(cells, called)
     rows = sorted({row for row, _ in cells if row > 1})
-    lines = [line for row in rows if (line := _line(cells, row, columns, known, called)) is not None]
-    return changed(known, lines, note)
+    lines: list[Line] = []
+    for row in rows:
+        taken = {(line.label, line.number) for line in lines if line.number is not None}
+        if (line := _line(cells, row, columns, known, called, taken)) is not None:
+            lines.append(line)
+    return changed(known, lines, note, measure=measure)
 
 
 def _columns(cells: Mapping[tuple[int, int], str], called: str) -> dict[str, list[int]]:
@@ -173,7 +188,12 @@ def _columns(cells: Mapping[tuple[int, int], str], called: str) -> dict[str, lis
 
 
 def _line(
-    cells: Mapping[tuple[int, int], str], row: int, columns: Mapping[str, list[int]], rules: RuleSet, called: str
+    cells: Mapping[tuple[int, int], str],
+    row: int,
+    columns: Mapping[str, list[int]],
+    rules: RuleSet,
+    called: str,
+    taken: Collection[tuple[int, int]],
 ) -> Line | None:
     def text(kind: str) -> str:
         return cells.get((row, columns[kind][0]), "").strip() if kind in columns else ""
@@ -191,8 +211,14 @@ def _line(
     if text("class") not in rules.names:
         names = quoted_names(rules.names)
         raise LogicLensError(f"{where('class')} must name a class, {names}, got {quoted(text('class'))}.")
+    place = rules.names.index(text("class"))
+    try:
+        number = written_number(text("rule"), rules, place, taken)
+    except LogicLensError as error:
+        raise LogicLensError(f"{where('rule')}: {error}") from None
     use = text("use").lower()
-    if use not in _USED:
+    # A row that somebody added may leave it empty.
+    if use not in _USED or (not use and text("rule") and "use" in columns):
         raise LogicLensError(f"{where('use')} must be yes or no, got {quoted(text('use'))}.")
     conditions: list[Condition] = []
     for column in filled:
@@ -203,8 +229,7 @@ def _line(
             conditions += read_conditions(cell, rules)
         except LogicLensError as error:
             raise LogicLensError(f"cell {address(column, row)} of {called}: {error}") from None
-    place = rules.names.index(text("class"))
-    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use])
+    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use], number)
     if not filled:
         first = f"cell {address(columns[CONDITION][0], row)} of {called}"
         raise LogicLensError(f"{first}: a rule needs at least one condition; write no into 'use' to leave it out.")

@@ -183,6 +183,54 @@ def with_conditions(rules: Rules, place: int, read: Sequence[Condition], note: N
     return _edited(rules, {place: added}, read, note, f"added {rule.name}: {shown(cube)}")
 
 
+def with_other_conditions(rules: Rules, rule: RuleId, read: Sequence[Condition], note: Note = NO_NOTE) -> Rules:
+    """Return the rules with other conditions in one of them, in its place; they are read already.
+
+    Args:
+        rules: the rules.
+        rule: the one that is changed.
+        read: its new conditions.
+        note: why, by whom and when. Default: unknown.
+    """
+    place, at = found(rules, rule)
+    old, new = rules.rules[place].cubes[at], _cube(rules, [one.literal for one in read], read)
+    _check_not_pinned(rules, place, old, "changed")
+    _check_new(rules, place, new)
+    what = f"changed {rule}: {shown(old)} became {shown(new)}"
+    return _edited(rules, {place: _replaced(rules.rules[place], {old: new})}, read, note, what)
+
+
+def commented(rules: Rules, rule: RuleId, note: Note) -> Rules:
+    """Return the same rules with a line in their history that says something of one of them."""
+    place, at = found(rules, rule)
+    return _noted(rules, rules, note, f"commented on {_told(rules, place, rules.rules[place].cubes[at])}")
+
+
+def reason_of(rules: DecisionRules, place: int, cube: Cube) -> str | None:
+    """Return why a rule is as it is: the reason of the last edit that made it so; None if none is known."""
+    for entry in reversed(rules.history):
+        if entry.why is not None and _is_about(entry.what, rules.rules[place].name, cube):
+            return entry.why
+    return None
+
+
+def _is_about(what: str, name: str, cube: Cube) -> bool:
+    """Return whether a line of the history tells how a rule came to be."""
+    text, parts = shown(cube), [shown(Cube([literal])) for literal in cube]
+    if what == f"added {name}: {text}" or (what.startswith(f"commented on {name}#") and what.endswith(f" ({text})")):
+        return True
+    if what.startswith(f"changed {name}#"):
+        return what.endswith(f" became {text}")
+    if any(
+        f" became {concept} everywhere" in what or f" became {concept} in {name}#" in what for concept in cube.concepts
+    ):
+        return True
+    _, taken, rest = what.partition(f" from {name}#")
+    if what.startswith("removed ") and taken:
+        return all(part in rest for part in parts)
+    return any(what.startswith(f"added {part} to {name}#") for part in parts)
+
+
 def with_condition(rules: Rules, rule: RuleName, condition: str, note: Note = NO_NOTE) -> Rules:
     """Return the rules with one more condition, or several, in one of them; see `RuleSet.with_condition`."""
     (place, at), read = found(rules, rule), read_conditions(condition, rules)
@@ -441,7 +489,9 @@ def _is_rest(rules: DecisionRules, made: Sequence[Rule], place: int) -> bool:
 
 def _noted(new: Rules, old: DecisionRules, note: Note, what: str) -> Rules:
     before = old.measured if old.measured is not None else old.history[-1].after if old.history else None
-    return replace(new, history=(*old.history, note.entry(what, before)), measured=None)
+    # Rules that were not measured yet are measured later, together with those that were made of them.
+    previous = None if old.measured is not None else old
+    return replace(new, history=(*old.history, note.entry(what, before)), measured=None, previous=previous)
 
 
 # Groups --------------------------------------------------------------------------------------------------------------

@@ -7,29 +7,43 @@ all possible rows that rules keep to it. A condition is written as rules print i
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from logiclens.codec import from_plain, to_plain
 from logiclens.errors import LogicLensError, named, nearest, no_column, quoted
-from logiclens.formula.check import Implies, Monotone, NeverUses, check
-from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE
+from logiclens.formula.check import Check, Implies, Monotone, NeverUses, check
+from logiclens.formula.column_kinds import (
+    CATEGORY,
+    KINDS,
+    NUMBER,
+    ORDERS,
+    TRUTH_VALUE,
+    ColumnKind,
+    Scalar,
+    kind_of_value,
+)
+from logiclens.formula.column_states import told as told_of
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.storage import checked_path
-from logiclens.words import for_reading
+from logiclens.words import enumeration, for_reading
 
+Found = TypeVar("Found")
 Meant: TypeAlias = tuple[Predicate, bool]
 """A condition on a table: a predicate, and whether it must hold or must not."""
 
 PREFERRED = 0.5
 """Price of a literal of a preferred column, as a share of the price of any other."""
+UNNAMED = "the knowledge"
+"""What messages call knowledge that is not of a file."""
 LARGEST_FILE = 1_000_000
 """Most bytes that a file of knowledge may have."""
 _COMPARED = re.compile(r"(?P<column>.+?)\s*(?P<operator>>=|<=|<|>|==|=)\s*(?P<value>.+)")
@@ -82,6 +96,22 @@ class Condition:
         if match := _NOT.fullmatch(told):
             return cls(told, _bare(match["column"]), "true", positive=False)
         return cls(told, _bare(told), "true")
+
+    @property
+    def kind(self) -> ColumnKind:
+        """The kind of column that it is written for; numbers if it could be about any."""
+        if self.operator == "true":
+            return TRUTH_VALUE
+        if self.operator == "==" and not _is_number(self.value):
+            return CATEGORY
+        return (kind_of_value(self.value, ">=") if self.operator == ">=" else None) or NUMBER
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _bare(text: str) -> str:
@@ -165,6 +195,7 @@ class Knowledge:
         forbidden: conditions and rules that no rule of any class may imply: `age >= 70` forbids `age >= 75` too, and
             not `age >= 65`. Default: none.
         classes: what is known about single classes, by their names. Default: nothing.
+        source: what messages call it, such as the name of its file. Default: "the knowledge".
 
     Raises:
         LogicLensError: if a text is no condition, or two parts contradict each other.
@@ -183,6 +214,7 @@ class Knowledge:
     protected_columns: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     classes: Mapping[str, ClassKnowledge] = field(default_factory=dict)
+    source: str = field(default=UNNAMED, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the form and what contradicts itself whatever the table."""
@@ -230,24 +262,18 @@ class Knowledge:
             },
         )
 
-    def about(self, columns: Collection[str]) -> Knowledge:
-        """Return the knowledge without conditions and directions on other columns than these."""
+    @property
+    def conditions(self) -> tuple[tuple[str, Condition], ...]:
+        """Each condition, with the place that names it."""
+        return tuple(self._conditions())
 
-        def kept(texts: Sequence[str]) -> tuple[str, ...]:
-            return tuple(text for text in texts if all(one.column in columns for one in conditions_of(text)))
-
-        classes = {
-            name: replace(
-                known,
-                forbidden=kept(known.forbidden),
-                required_conditions=kept(known.required_conditions),
-                required_rules=kept(known.required_rules),
-                increasing=tuple(name for name in known.increasing if name in columns),
-                decreasing=tuple(name for name in known.decreasing if name in columns),
-            )
-            for name, known in self.classes.items()
-        }
-        return replace(self, forbidden=kept(self.forbidden), classes=classes)
+    def _conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield each condition, with the place that names it."""
+        yield from (("forbidden", condition) for text in self.forbidden for condition in conditions_of(text))
+        for name, known in self.classes.items():
+            for part in ("forbidden", "required_conditions", "required_rules"):
+                for text in getattr(known, part):
+                    yield from ((f"classes.{name}.{part}", condition) for condition in conditions_of(text))
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -258,13 +284,10 @@ class Knowledge:
         """Yield each place that names a column, with the column."""
         for place in ("forbidden_columns", "late_columns", "preferred_columns", "protected_columns"):
             yield from ((place, name) for name in getattr(self, place))
-        yield from (("forbidden", condition.column) for text in self.forbidden for condition in conditions_of(text))
+        yield from ((place, condition.column) for place, condition in self._conditions())
         for name, known in self.classes.items():
             for part in ("forbidden_columns", "increasing", "decreasing"):
                 yield from ((f"classes.{name}.{part}", column) for column in getattr(known, part))
-            for part in ("forbidden", "required_conditions", "required_rules"):
-                for text in getattr(known, part):
-                    yield from ((f"classes.{name}.{part}", condition.column) for condition in conditions_of(text))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the knowledge as the dictionaries and lists of a TOML file, without what is empty.
@@ -273,6 +296,7 @@ class Knowledge:
         {'classes': {'died': {'increasing': ['age']}}}
         """
         made: dict[str, Any] = {name: value for name, value in to_plain(self).items() if value not in ([], {})}
+        del made["source"]
         if self.classes:
             made["classes"] = {
                 name: {part: value for part, value in entry.items() if value not in ([], None)}
@@ -285,29 +309,35 @@ class Knowledge:
         """Make knowledge of the dictionaries and lists of a TOML file; `name` is what a message calls it."""
         _check_keys(content, name)
         try:
-            return from_plain(cls, content, name)
+            return replace(from_plain(cls, content, name), source=name)
         except LogicLensError as error:
             told = str(error)
-            raise LogicLensError(told if name in told else f"{name}: {told}") from None
+        for klass, entry in _entries(content):
+            try:
+                from_plain(ClassKnowledge, entry, name)
+            except LogicLensError as error:
+                if str(error) == told:
+                    told = f"classes.{klass}.{told}"
+        raise LogicLensError(told if name in told else f"{name}: {told}")
 
     def bound_to(self, table: TableColumns) -> BoundKnowledge:
         """Check the knowledge against a table and its classes, and give every condition its meaning there."""
         for place, name in self._columns():
             if name not in table.kinds:
-                raise no_column(name, list(table.kinds), "the table", f", which {place} of the knowledge names")
+                raise no_column(name, list(table.kinds), "the table", f", which {place} of {self.source} names")
         two = len(table.classes) == 2 and not table.multilabel
         for name, known in self.classes.items():
             if name not in table.classes:
                 near = nearest(name, table.classes)
                 hint = f"the classes are {', '.join(map(quoted, table.classes[:8]))}."
                 raise LogicLensError(
-                    f"classes.{name} of the knowledge is no class of the target; "
+                    f"classes.{name} of {self.source} is no class of the target; "
                     f"{hint if near is None else f'did you mean {quoted(near)}?'}"
                 )
             if two and (known.forbidden_columns or known.forbidden):
                 part = "forbidden_columns" if known.forbidden_columns else "forbidden"
                 raise LogicLensError(
-                    f"classes.{name}.{part} of the knowledge forbids for one of two classes, and one formula states "
+                    f"classes.{name}.{part} of {self.source} forbids for one of two classes, and one formula states "
                     f"both: write it in {part} for all classes."
                 )
         if two:
@@ -351,6 +381,11 @@ class Knowledge:
                     f"{quoted(column)} holds categories, which have no order: nothing rises or falls with it. Name a "
                     "column of numbers, dates or truth values."
                 )
+        name = f"classes.{table.classes[place]}"
+
+        def meant(key: str, texts: Sequence[str]) -> tuple[tuple[Meant, ...], ...]:
+            return tuple(within(f"{self.source}: {key}=[{quoted(text)}]", table.meant, text) for text in texts)
+
         costs = None
         if own.has_costs:
             costs = Costs(own.false_alarm or 1.0, own.miss or 1.0)
@@ -361,9 +396,9 @@ class Knowledge:
             costs = Costs()
         return ClassBounds(
             frozenset(own.forbidden_columns),
-            tuple(table.meant(text) for text in (*self.forbidden, *own.forbidden)),
-            tuple(meant for text in own.required_conditions for meant in table.meant(text)),
-            tuple(table.meant(text) for text in own.required_rules),
+            (*meant("forbidden", self.forbidden), *meant(f"{name}.forbidden", own.forbidden)),
+            tuple(one for rule in meant(f"{name}.required_conditions", own.required_conditions) for one in rule),
+            meant(f"{name}.required_rules", own.required_rules),
             frozenset(rising),
             frozenset(falling),
             frozenset(self.preferred_columns),
@@ -371,11 +406,19 @@ class Knowledge:
         )
 
 
+def within(place: str, read: Callable[[str], Found], text: str) -> Found:
+    """Return what a text means; an error names its place."""
+    try:
+        return read(text)
+    except LogicLensError as error:
+        raise LogicLensError(f"{place}: {error}") from None
+
+
 def _check_texts(known: Any) -> None:
     """Check that each list holds texts once, each with conditions that can be read where there must be."""
     for one in fields(known):
         value = getattr(known, one.name)
-        if one.name in ("classes", "false_alarm", "miss"):
+        if one.name in ("classes", "source", "false_alarm", "miss"):
             continue
         if isinstance(value, str) or not isinstance(value, list | tuple):
             raise LogicLensError(f"{one.name} must be a list of texts, got {quoted(value)}.")
@@ -385,7 +428,7 @@ def _check_texts(known: Any) -> None:
         object.__setattr__(known, one.name, tuple(value))
         if one.name in ("forbidden", "required_conditions", "required_rules"):
             for text in value:
-                conditions = conditions_of(text)
+                conditions = within(f"{one.name}=[{quoted(text)}]", conditions_of, text)
                 if one.name == "required_conditions" and len(conditions) > 1:
                     raise LogicLensError(
                         f"required_conditions has the rule {quoted(text)}: write its conditions as two entries, or the "
@@ -410,14 +453,19 @@ def _check_class(place: str, known: ClassKnowledge) -> None:
                     )
 
 
+def _entries(content: Any) -> list[tuple[Any, Any]]:
+    """Return what a file says about each class."""
+    inside = content.get("classes") if isinstance(content, Mapping) else None
+    return list(inside.items()) if isinstance(inside, Mapping) else []
+
+
 def _check_keys(content: Any, name: str) -> None:
     """Refuse an unknown key with the nearest known one."""
     if not isinstance(content, Mapping):
         return
-    inside = content.get("classes")
-    entries = inside.items() if isinstance(inside, Mapping) else ()
+    entries = _entries(content)
     for place, entry, kind in (("", content, Knowledge), *((f"classes.{k}.", v, ClassKnowledge) for k, v in entries)):
-        known = [one.name for one in fields(kind)]
+        known = [one.name for one in fields(kind) if one.name != "source"]
         for key in entry if isinstance(entry, Mapping) else ():
             if key not in known:
                 near = nearest(str(key), known)
@@ -480,6 +528,7 @@ class TableColumns:
         classes: names of the classes.
         multilabel: whether a row may have several labels. Default: False.
         bare: whether the columns are concepts, true from 0.5 on. Default: False.
+        categories: the values of columns of categories; a condition must name one of them. Default: not known.
     """
 
     kinds: Mapping[str, str]
@@ -488,6 +537,7 @@ class TableColumns:
     classes: tuple[str, ...]
     multilabel: bool = False
     bare: bool = False
+    categories: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
     def is_nominal(self, column: str) -> bool:
         """Return whether a column holds categories without an order."""
@@ -516,7 +566,8 @@ class TableColumns:
         if self.is_nominal(column):
             if condition.operator != "==":
                 raise _misfit(condition, f"which holds categories: write {column} is {condition.value}")
-            return Predicate(column, "==", condition.value if kind.is_nominal else _number(condition))
+            value: Scalar = condition.value if kind.is_nominal else _number(condition)
+            return Predicate(column, "==", self._category(condition, value))
         if condition.operator == "==":
             if column not in self.flags or _number(condition) not in (0, 1):
                 raise _misfit(condition, f"which holds {kind.plural}: write {_example(self, column)}")
@@ -524,24 +575,36 @@ class TableColumns:
         cut: Any = _number(condition) if kind is NUMBER else condition.value
         return Predicate(column, ">=", kind.given_threshold(cut, column))
 
+    def _category(self, condition: Condition, value: Scalar) -> Scalar:
+        """Return the category that a condition names, whatever the spaces around it."""
+        known = self.categories.get(condition.column)
+        if known is None or value in known:
+            return value
+        by_text = {" ".join(str(one).split()): one for one in known}
+        told = " ".join(str(value).split())
+        if told in by_text:
+            return by_text[told]
+        near = difflib.get_close_matches(told.casefold(), [text.casefold() for text in by_text], n=3, cutoff=0.0)
+        first = sorted(by_text, key=lambda text: near.index(text.casefold()) if text.casefold() in near else len(near))
+        listed = enumeration([quoted(by_text[text]) for text in first[:3]])
+        raise _misfit(condition, f"and no row of the table has that value; the nearest are {listed}")
+
 
 def _misfit(condition: Condition, why: str) -> LogicLensError:
     return LogicLensError(f"the condition {quoted(condition.text)} is about {quoted(condition.column)}, {why}.")
 
 
 def _example(table: TableColumns, column: str) -> str:
+    if column in table.flags:
+        return f"{column} is 1"
     examples = {"number": ">= 70", "date": ">= 2021-03-01", "timedelta": ">= 2 days", "boolean": ""}
     return f"{column} {'is A' if table.is_nominal(column) else examples.get(table.kinds[column], '>= 70')}".strip()
 
 
 def _number(condition: Condition) -> float:
-    try:
-        number = float(condition.value)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    if not _is_number(condition.value):
         raise _misfit(condition, f"which holds numbers, and {quoted(condition.value)} is none")
-    return number
+    return float(condition.value)
 
 
 def implies_condition(given: Meant, wanted: Meant) -> bool:
@@ -725,13 +788,13 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
         bound: the knowledge on the table that the rules are about.
 
     >>> from logiclens.formula.text import parse
-    >>> died = Rule("died", parse("old & ~well"), (0.9,))
+    >>> died = Rule("died", parse("old | ~well"), (0.9, 0.9))
     >>> rules = DecisionRules((died,), {"old": Predicate("age", ">=", 75)}, multilabel=True)
     >>> table = TableColumns({"age": "number", "well": "boolean"}, frozenset(), frozenset(), ("died",), True)
     >>> known = Knowledge(forbidden=["age >= 70"], classes={"died": ClassKnowledge(decreasing=["well"])})
     >>> for proof in prove(rules, known.bound_to(table)):
     ...     print(proof)
-    no rule implies age >= 70: no, the rule of died, age >= 75 & well < 0.5, implies it
+    no rule implies age >= 70: no, the rule of died, age >= 75, implies it, as where age is at least 75
     a lower 'well' never takes died from a row: yes, no step of 'well' makes a formula fail that held
     """
     knowledge, names = bound.knowledge, bound.table.classes
@@ -750,7 +813,9 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
             found = _implies(rules, rule, bound.table.meant(text))
             proofs.append(replace(found, constraint=f"every rule of {name} implies {text}"))
         for text in known.required_rules:
-            proofs.append(_has_rule(rules, place, bound.table.meant(text), f"{name} has the rule {text}"))
+            proofs.append(
+                _has_rule(rules, place, bound.table.meant(text), f"{name} has the rule {text}, or others that cover it")
+            )
         for column in known.increasing:
             told = f"a higher {column!r} never takes {name} from a row"
             proofs.append(_never_lost(rules, place, Monotone(column), told))
@@ -763,7 +828,12 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
 def _never_uses(rules: DecisionRules, column: str, rule: Rule | None) -> Proof:
     found = check(rules, NeverUses(column), of=None if rule is None else rule.label)
     told = f"no rule{'' if rule is None else f' of {rule.name}'} uses {column!r}"
-    return Proof(told, found.holds, f"no rule mentions {column!r}" if found.holds else found.reason)
+    return Proof(told, found.holds, f"no rule mentions {column!r}" if found.holds else _failing(found))
+
+
+def _failing(found: Check) -> str:
+    """Return why the first class lacks a property, with the row that shows it."""
+    return next(part.reason for part in found.classes if not part.holds)
 
 
 def _cube_of(rules: DecisionRules, conditions: Sequence[Meant]) -> tuple[Cube, dict[str, Predicate]]:
@@ -793,8 +863,11 @@ def _never_implies(rules: DecisionRules, conditions: Sequence[Meant], among: Seq
     wanted = Implies(DNF([cube]))
     for rule in among:
         for own in rule.cubes:
-            if check(_single(rules, DNF([own]), meant), wanted).holds:
-                return Proof(told, False, f"the rule of {rule.name}, {_words_of_cube(rules, own)}, implies it")
+            alone = _single(rules, DNF([own]), meant)
+            if check(alone, wanted).holds:
+                fires = check(alone, Implies(DNF.false)).counterexample
+                row = "" if fires is None else f", as where {' and '.join(told_of(alone, own.concepts, fires.rows[0]))}"
+                return Proof(told, False, f"the rule of {rule.name}, {_words_of_cube(rules, own)}, implies it{row}")
     return Proof(told, True, "each rule fires on a possible row on which it does not hold")
 
 
@@ -805,7 +878,7 @@ def _implies(rules: DecisionRules, rule: Rule, conditions: Sequence[Meant]) -> P
     for own in rule.cubes:
         found = check(_single(rules, DNF([own]), meant), Implies(DNF([cube])))
         if not found.holds:
-            return Proof("", False, f"the rule {_words_of_cube(rules, own)} does not")
+            return Proof("", False, f"the rule {_words_of_cube(rules, own)} does not: {_failing(found)}")
     return Proof("", True, "it does on every possible row")
 
 
@@ -815,7 +888,7 @@ def _has_rule(rules: DecisionRules, place: int, conditions: Sequence[Meant], tol
     if not isinstance(formula, DNF):
         return Proof(told, False, f"{rules.rules[place].name} has no rules of its own")
     found = check(_single(rules, DNF([cube]), {**meant}), Implies(formula))
-    return Proof(told, found.holds, "wherever it holds, a rule of the class fires" if found.holds else found.reason)
+    return Proof(told, found.holds, "wherever it holds, a rule of the class fires" if found.holds else _failing(found))
 
 
 def _never_lost(rules: DecisionRules, place: int, wanted: Monotone, told: str) -> Proof:

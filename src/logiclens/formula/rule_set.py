@@ -53,6 +53,8 @@ class RuleSet(DecisionRules):
         facts: what is known of the training table, such as the name of the target; it changes words, never answers.
         history: the edits that made these rules of others, in order.
         measured: what was measured of these rules; None if nothing was since the last edit.
+        previous: the rules before the last edit if nothing was measured of them, so that `measure` can do so later;
+            not saved.
 
     With two classes, one may be the complement of the other. Then exactly one fires on every row, and `resolve` has no
     effect.

@@ -214,6 +214,7 @@ class DecisionRules:
     facts: TableFacts = field(default=NO_FACTS, compare=False)
     history: tuple[Edit, ...] = field(default=(), compare=False)
     measured: Figures | None = field(default=None, compare=False)
+    previous: DecisionRules | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Raise `LogicLensError` for rules that cannot decide."""

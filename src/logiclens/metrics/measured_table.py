@@ -20,7 +20,7 @@ from logiclens.formula.date_parts import DATE, parts_of_dates
 from logiclens.formula.dnf import Cube, written
 from logiclens.formula.packed_rows import PackedRows, PackedWeights, RowsLike, pack_columns, unknown_concept
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.rule_set import Edit, Figures, RuleSet
+from logiclens.formula.rule_set import Figures, RuleSet
 from logiclens.formula.rules import THRESHOLD, Rule, table_columns
 from logiclens.metrics.rule_statistics import (
     ClassStatistics,
@@ -307,7 +307,22 @@ class MeasuredTable:
             right = sum(float(self._sums([one])[0]) for one in both) / len(both)
         accuracy = right / self._total
         measured = Measured(_with_confidences(rules, statistics), statistics, confusion, accuracy)
-        return replace(measured, rules=_noted(measured.rules, measured.figures))
+        return replace(measured, rules=self._noted(measured.rules, measured.figures))
+
+    def _noted(self, rules: RuleSet, figures: Figures) -> RuleSet:
+        """Return rules that know what was measured, and tell it in every line of their history that lacks it."""
+        history, after, before = list(rules.history), figures, rules.previous
+        place = len(history) - 1
+        if history:
+            history[place] = replace(history[place], after=figures)
+        while history and isinstance(before, RuleSet) and place >= 0:
+            # The rules before an edit that was not measured.
+            found = self.measure(replace(before, history=(), previous=None)).figures
+            history[place] = replace(history[place], before=found, after=after)
+            place, after, before = place - 1, found, before.previous
+            if place >= 0:
+                history[place] = replace(history[place], after=after)
+        return replace(rules, history=tuple(history), measured=figures, previous=None)
 
     @property
     def _total(self) -> float:
@@ -383,12 +398,3 @@ def _with_confidences(rules: RuleSet, statistics: RuleStatistics) -> RuleSet:
         lows = [counted.whole.confidence.low] if rule.is_complement else [one.confidence.low for one in counted.cubes]
         made.append(replace(rule, confidence=tuple(lows)))
     return replace(rules, rules=tuple(made))
-
-
-def _noted(rules: RuleSet, figures: Figures) -> RuleSet:
-    """Return rules that know what was measured, and tell it in the last line of their history."""
-    history = rules.history
-    if history:
-        last: Edit = replace(history[-1], after=figures)
-        history = (*history[:-1], last)
-    return replace(rules, history=history, measured=figures)

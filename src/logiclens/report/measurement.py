@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from logiclens.explain.stability import Drawn, Stability
 from logiclens.formula.column_kinds import CATEGORY
 from logiclens.formula.dnf import DNF, Literal
 from logiclens.formula.english import english, literal_words
+from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -46,6 +47,7 @@ from logiclens.report.page import render
 from logiclens.report.result import (
     KIND,
     SCHEMA,
+    AnswerCost,
     Certified,
     ClassResult,
     Comparison,
@@ -263,6 +265,15 @@ class ModelMeasurement:
         by_rules, by_name = (Share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
         return Headline(by_rules, name, by_name)
 
+    def costs(self) -> tuple[AnswerCost, ...]:
+        """Return what the rules cost by the costs of the knowledge, and each constant answer; nothing without costs."""
+        bound, table = getattr(self.model, "_bound", None), self.aside.table
+        known = None if bound is None else bound.costs
+        if known is None or table.is_multilabel:
+            return ()
+        truth, places = np.asarray(table.labels), self.rules.predict_places(self.packed)
+        return answer_costs(known, truth, places, self.weight, table.class_names)
+
     def _most_frequent(self) -> tuple[str, NDArray[np.bool_]]:
         """Return the most frequent class of the training rows, and which held-out rows have it."""
         trained, names = self.model.table_, self.aside.table.class_names
@@ -463,6 +474,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         rows_total=len(aside.copies.places),
         notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
         headline=told.headline(),
+        costs=told.costs(),
         inputs=told.inputs(),
         knowledge=tuple(Constraint(one.constraint, one.holds, one.reason) for one in model.knowledge_proofs()),
         protected=tuple(_protected(model, rules, column) for column in getattr(model, "_protected", {})),
@@ -479,6 +491,44 @@ def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> Protect
         if any(column in rules.predicate(concept).sources for concept in cube.concepts)
     ]
     return ProtectedColumn(column, counted.record().subgroups, tuple(used))
+
+
+def answer_costs(
+    costs: Sequence[Costs],
+    truth: NDArray[np.integer],
+    decided: NDArray[np.integer],
+    weight: NDArray[np.float64],
+    names: Sequence[str],
+) -> tuple[AnswerCost, ...]:
+    """Return what decisions cost on some rows, and what giving all of them one class costs.
+
+    An error is a miss of the true class and a false alarm of the one decided; with two classes these are one thing.
+
+    Args:
+        costs: the costs of each class.
+        truth: the place of the true class of each row.
+        decided: the place of the class decided, −1 for none.
+        weight: the weight of each row.
+        names: the names of the classes.
+
+    >>> from logiclens.formula.knowledge import Costs
+    >>> five = [Costs(5, 1), Costs(1, 5)]
+    >>> for one in answer_costs(five, np.array([0, 1, 1]), np.array([1, 1, 0]), np.ones(3), ["well", "ill"]):
+    ...     print(one.answer, one.total, one.mean)
+    None 6.0 2.0
+    well 10.0 3.3333333333333335
+    ill 1.0 0.3333333333333333
+    """
+    miss = np.array([one.miss for one in costs])
+    # The last entry is that of no decision.
+    alarm = np.array([*(one.false_alarm for one in costs), 0.0]) if len(costs) > 2 else np.zeros(len(costs) + 1)
+
+    def of(answer: str | None, places: NDArray[np.integer]) -> AnswerCost:
+        total = float((weight * (places != truth) * (miss[truth] + alarm[places])).sum())
+        return AnswerCost(answer, total, total / float(weight.sum()))
+
+    always = (of(name, np.full(len(truth), place)) for place, name in enumerate(names))
+    return (of(None, decided), *always)
 
 
 def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:
@@ -506,6 +556,10 @@ def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: A
     with collected_warnings():
         free.fit(X[~held], labels[~held], None if each is None else each[~held])
         own = [measured_on(one, X[held], labels[held], each if each is None else each[held]) for one in (model, free)]
+        bound = getattr(model, "_bound", None)
+        if bound is not None and bound.costs is not None and not model.schema_.multilabel:
+            for one, figures in zip((model, free), own, strict=True):
+                figures.update(_costs_on(one, bound.costs, X[held], labels[held], each if each is None else each[held]))
     lines = [Comparison(name, value, own[1][name][0], unit) for name, (value, unit) in own[0].items()]
     return replace(result, knowledge_cost=tuple(lines))
 
@@ -519,6 +573,21 @@ def measured_on(model: EntropyClassifier, X: Any, labels: Any, weight: Any) -> d
         "macro-F1 of the rules' decision": (known(100 * counted.macro_f1), "%"),
         "conditions in all rules": (float(sum(map(len, (cube for rule in rules.rules for cube in rule.cubes)))), ""),
     }
+
+
+def _costs_on(
+    model: EntropyClassifier, costs: Sequence[Costs], X: Any, labels: Any, weight: Any
+) -> dict[str, tuple[float | None, str]]:
+    """Return what the rules of a model cost on some rows, and what each constant answer does."""
+    classes = model.classes_.tolist()
+    truth = np.array([classes.index(label) for label in np.asarray(labels).tolist()])
+    each = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=np.float64)
+    decided = model.rules_.predict_places(model._packed(X))
+    found: dict[str, tuple[float | None, str]] = {}
+    for one in answer_costs(costs, truth, decided, each, model.schema_.class_names):
+        who = "of the rules" if one.answer is None else f"of always {one.answer}"
+        found |= {f"cost {who}": (one.total, ""), f"cost {who} a row": (one.mean, "")}
+    return found
 
 
 def _data(model: EntropyClassifier, source: Source) -> Data:

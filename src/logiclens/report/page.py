@@ -242,7 +242,15 @@ def _doubt(found: Recurs | None, right: ShareRecord, rows: str) -> str:
 
 
 def no_better(result: Result) -> str:
-    """Return the warning that the rules are right no more often than one constant answer; empty if they are."""
+    """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing."""
+    if result.costs:
+        rules, best = result.costs[0], min(result.costs[1:], key=lambda one: one.total)
+        if rules.total < best.total:
+            return ""
+        return (
+            f"Do not rely on these rules: on the held-out rows they cost {rules.total:,.6g} by the costs given, and "
+            f"always saying “{best.answer}” costs {best.total:,.6g}."
+        )
     head = _headline(result)
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
@@ -414,6 +422,12 @@ def lead(result: Result) -> str:
         return f"{count_with_noun(n_cubes, 'rule')} for {target}, learned from {result.data.name}."
     right, always = head.right, head.always_right
     said = f"The rules are right on {percent(right.value, 1)} of {_measured_rows(result, right)}"
+    if result.costs:
+        best = min(result.costs[1:], key=lambda one: one.total)
+        return (
+            f"{said}; by the costs given they cost {result.costs[0].mean:.3g} a row, and always saying “{best.answer}” "
+            f"costs {best.mean:.3g}."
+        )
     alone = percent(always.value, 1)
     if (right.value or 0) > (always.value or 0):
         return f"{said}; always saying “{head.always}” is right on {alone}."

@@ -253,6 +253,15 @@ class Editing:
 
 
 @dataclass(frozen=True)
+class AnswerCost:
+    """What the errors of the rules cost on held-out rows, in all and a row; or, with `answer`, of always saying it."""
+
+    answer: str | None
+    total: float
+    mean: float
+
+
+@dataclass(frozen=True)
 class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
@@ -310,6 +319,7 @@ class Result:
     protected: tuple[ProtectedColumn, ...] = ()
     knowledge_cost: tuple[Comparison, ...] = ()
     editing: Editing | None = None
+    costs: tuple[AnswerCost, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""

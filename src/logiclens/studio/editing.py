@@ -655,6 +655,7 @@ def edited_result(
         knowledge=constraints,
         protected=(),
         knowledge_cost=(),
+        costs=(),
         editing=editing,
     )
 

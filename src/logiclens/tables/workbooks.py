@@ -39,12 +39,14 @@ def sheet_to_csv(path: Path, name: str, sheet: str | None, out: Path) -> None:
 def sheet_cells(path: Path, name: str, sheet: str | None = None) -> dict[tuple[int, int], str]:
     """Return the texts of the cells of a sheet that are not empty, by row (from 1) and column (from 0).
 
+    A formula is refused, because what it shows is not what somebody wrote.
+
     Args:
         path: the workbook.
         name: what messages call it.
         sheet: the name of the sheet. Default: the first.
     """
-    with _opened(path, name, sheet) as (rows, where):
+    with _opened(path, name, sheet, values=False) as (rows, where):
         return {
             (row.number, row.column - 1 + at): text
             for row in _used(rows, where)
@@ -54,8 +56,8 @@ def sheet_cells(path: Path, name: str, sheet: str | None = None) -> dict[tuple[i
 
 
 @contextmanager
-def _opened(path: Path, name: str, sheet: str | None) -> Iterator[tuple[Iterable[Any], str]]:
-    """Open a sheet; give its rows, and what messages say of the place of a cell."""
+def _opened(path: Path, name: str, sheet: str | None, *, values: bool = True) -> Iterator[tuple[Iterable[Any], str]]:
+    """Open a sheet; give its rows, with the `values` of formulas or with these, and how messages call the sheet."""
     with path.open("rb") as file, warnings.catch_warnings():
         # About styles and extensions, which are no part of the table.
         warnings.simplefilter("ignore")
@@ -66,7 +68,7 @@ def _opened(path: Path, name: str, sheet: str | None) -> Iterator[tuple[Iterable
             chosen = _chosen(list(reader.parts), sheet, name)
             where = f"of the sheet {quoted(chosen)} of {name}"
             with reader.archive, reader.archive.open(reader.parts[chosen]) as part:
-                yield reader.rows(part), where
+                yield reader.rows(part, values), where
         except (LogicLensError, MemoryError):
             raise
         except Exception as error:
@@ -140,10 +142,10 @@ def _reader(file: IO[bytes]) -> Any:
                 if relation.target in self.valid_files and "chartsheet" not in relation.Type
             }
 
-        def rows(self, part: IO[bytes]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        def rows(self, part: IO[bytes], values: bool) -> Iterator[tuple[int, list[dict[str, Any]]]]:
             book = self.wb
             yield from WorkSheetParser(
-                part, self.shared_strings, data_only=True, epoch=book.epoch,
+                part, self.shared_strings, data_only=values, epoch=book.epoch,
                 date_formats=book._date_formats, timedelta_formats=book._timedelta_formats,
             ).parse()  # fmt: skip
 
@@ -232,6 +234,10 @@ def _write_table(table: Sequence[_Row], columns: range, where: str, out: Path) -
 def _text(cell: Mapping[str, Any], where: str) -> str:
     """Return a cell as a CSV file has it."""
     value = cell["value"]
+    if cell["data_type"] == "f":
+        raise LogicLensError(
+            f"cell {address(cell['column'] - 1, cell['row'])} {where} holds a formula: write a text or a number there."
+        )
     if value is None:
         return ""
     if cell["data_type"] == "e" and value != "#N/A":
