@@ -319,6 +319,8 @@ class ModelMeasurement:
             other = (
                 "without --balanced (class_weight=None) a model is usually right more often and finds fewer of them."
             )
+        elif bool((answers[is_rare] == rare).all()):
+            other = "nothing is left to find by balancing."
         else:
             other = (
                 'with --balanced (class_weight="balanced") a model usually finds more of them and is right less often.'
