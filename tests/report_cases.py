@@ -113,7 +113,7 @@ def result_of(case: Case) -> dict[str, Any]:
             "agree": 1 - 16 / (2 * n),
             "steps": [
                 {"name": "change when the network sees its relevant concepts only", "rows": 11.0},
-                {"name": "change to the formula, which is shorter than the table", "rows": 5.0},
+                {"name": "change when those answers are summed up in a short formula", "rows": 5.0},
             ],
         },
         "history": _history(180),

@@ -21,7 +21,7 @@ import sympy
 
 from logiclens import EntropyClassifier, RuleSet
 from logiclens.cli.saved_model import SavedModel
-from logiclens.formula import DNF, Predicate, Rule, parse
+from logiclens.formula import DNF, Complement, Predicate, Rule, parse
 from logiclens.formula.english import TableFacts, recurrence_words
 from logiclens.formula.record import to_dict
 from logiclens.tables.files import read_table
@@ -536,6 +536,35 @@ def test_diff_tells_rules_in_the_words_of_the_sheet(tmp_path):
     run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
     assert "  gone: age from 40 to 59 and sex is man\n" in run.stdout
     assert "  no longer where age from 40 to below 60 and sex is man\n" in run.stdout
+
+
+def test_diff_tells_what_otherwise_gained_and_lost(tmp_path):
+    """Before, the classes are a rule and the rest; now they are the rest and a rule."""
+    meant = {"old": Predicate("age", ">=", 60.0), "low": Predicate("bp", ">=", 125.0)}
+    sides = ((Rule("no", parse("old"), (0.9,)), "yes"), (Rule("yes", parse("~low"), (0.9,)), "no"))
+    for name, (rule, other) in zip(("a.json", "b.json"), sides, strict=True):
+        rest = Rule(other, Complement(rule.formula), (0.8,))
+        both = tuple(sorted((rule, rest), key=lambda one: one.label))
+        facts = TableFacts("died", complete=("age", "bp"))
+        rules = RuleSet(both, meant, otherwise=both.index(rest), facts=facts)
+        rules_file(tmp_path / name, rules, lambda content: None)
+    run = logiclens("diff", "a.json", "b.json", "--json", "-", cwd=tmp_path)
+    no, yes = json.loads(run.stdout)["classes"]
+    for told in (yes["now_also"], no["no_longer"]):
+        assert [sorted(one.split(" and ")) for one in told] == [["age is at least 60", "bp is below 125"]]
+    for told in (yes["no_longer"], no["now_also"]):
+        assert [sorted(one.split(" and ")) for one in told] == [["age is below 60", "bp is at least 125"]]
+
+
+def test_diff_prints_the_first_regions_and_counts_the_rest(tmp_path):
+    for name, text in (("a.json", "False"), ("b.json", " | ".join(f"(a{i} & b{i})" for i in range(12)))):
+        formula = parse(text)
+        rules = RuleSet((Rule("yes", formula, (0.9,) * len(formula)), Rule("no", DNF.false, ())), {}, otherwise=1)
+        rules_file(tmp_path / name, rules, lambda content: None)
+    run = logiclens("diff", "a.json", "b.json", cwd=tmp_path)
+    (line,) = [line for line in run.stdout.splitlines() if "now also where" in line]
+    assert line.count("or where") == 9
+    assert line.endswith("; and 2 more")
 
 
 def test_models_of_different_targets_are_not_compared(tmp_path):

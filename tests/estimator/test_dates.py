@@ -111,7 +111,8 @@ def test_the_latest_rows_are_held_out_and_ties_stay_together():
 
 def test_a_random_split_over_time_is_noted():
     frame, labels = stays(200)
-    noted = EntropyClassifier(set_aside=0.25, **QUICK).fit(frame, labels).explain().notes
+    with pytest.warns(LogicLensWarning, match="split_by_time='admitted'"):
+        noted = EntropyClassifier(set_aside=0.25, **QUICK).fit(frame, labels).explain().notes
     assert any("held out at random although 'admitted' orders them in time" in note for note in noted)
     for settings in ({}, {"set_aside": 0.25, "split_by_time": "age"}):
         quiet = EntropyClassifier(**settings, **QUICK).fit(frame, labels).explain().notes

@@ -459,7 +459,7 @@ def test_never_both_names_two_classes_of_a_rule_set() -> None:
     ):
         with pytest.raises(LogicLensError, match=message):
             rules.check(wanted)
-    with pytest.raises(LogicLensError, match="leave out of"):
+    with pytest.raises(LogicLensError, match=r"leave out of= \(--of\)"):
         rules.check("never both", of="a")
     with pytest.raises(LogicLensError, match="ask the rule set"):
         parse("x").check("never both")

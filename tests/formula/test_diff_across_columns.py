@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
-from logiclens.formula.diff import impossible, in_one_language
+from logiclens.formula.diff import impossible, in_one_language, regions
 from logiclens.formula.predicate import Predicate
+from tests.examples import examples
+from tests.oracles.brute_force import holds
+from tests.rulesets import concepts_of, every_raw_row, rule_sets
 
 PREDICATES = (
     Predicate("age", ">=", 40), Predicate("age", ">=", 60), Predicate("age", ">", 60), Predicate("age", "<", 50),
@@ -84,3 +87,33 @@ def test_a_name_with_another_meaning_is_replaced_by_its_meaning():
         RuleSet((Rule("x", parse("old"), (0.5,)),), {"old": Predicate("age", ">=", cut)}) for cut in (60, 70)
     )
     assert str(in_one_language(first, second)[1].formulas[0]) == '"age >= 70"'
+
+
+@examples(60)
+@given(rule_sets(with_groups=False), rule_sets(with_groups=False), st.randoms(use_true_random=False))
+def test_regions_hold_exactly_where_rules_fire_differently(first, second, choice):
+    old, new = in_one_language(first, second)
+    sides = list(zip(old.rules, new.rules, strict=False))
+    found = [rule.formula.diff(other.formula) for rule, other in sides]
+    told = [[regions(one, [old, new]) for one in (diff.gained, diff.lost)] for diff in found]
+    both = replace(old, predicates={**new.predicates, **old.predicates})
+    for raw in choice.sample(list(every_raw_row(("dose", "admitted", "unit", "flag", "a"))), 300):
+        row = concepts_of(both, raw)
+        for (rule, other), (gained, lost) in zip(sides, told, strict=True):
+            then, now = holds(rule.formula, row), holds(other.formula, row)
+            assert (holds(gained, row), holds(lost, row)) == (now and not then, then and not now)
+
+
+@examples(60)
+@given(rule_sets(with_groups=False), rule_sets(with_groups=False))
+def test_no_region_lies_within_the_others(first, second):
+    old, new = in_one_language(first, second)
+    within = impossible([old, new])
+    found = old.rules[0].formula.diff(new.rules[0].formula)
+    for told in (regions(one, [old, new]) for one in (found.gained, found.lost)):
+        for cube in told:
+            for other in told:
+                outside = [Cube([*cube.without(literal), literal.negated]) for literal in other]
+                assert cube == other or not all(
+                    literal.negated not in cube and within(one) for literal, one in zip(other, outside, strict=True)
+                )

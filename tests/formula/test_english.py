@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from logiclens.formula import DNF, Cube, Literal, parse
+from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.english import TableFacts, cube_words, english, gap_words
 from logiclens.formula.predicate import Predicate
@@ -189,3 +189,12 @@ def test_a_known_date_has_known_parts():
     assert "(or missing)" not in cube_words(next(iter(parse("~late & new"))), meant)
     assert cube_words(next(iter(parse("~late"))), meant) == "seen is from January to May (or missing)"
     assert gap_words([parse("~late")], meant) == ['A missing value satisfies "from January to May" only.']
+
+
+def test_otherwise_of_what_is_none_of_some_is_one_of_them() -> None:
+    meant = {job: Predicate("job", "==", job) for job in ("clerk", "driver")}
+    rest = Complement(parse("~clerk & ~driver"))
+    assert english(rest, meant, head="0", subject="flag") == "flag is 0 if job is clerk or driver."
+    rest = Complement(parse("~clerk & driver"))
+    told = english(rest, meant, head="0", subject="flag")
+    assert told.startswith("flag is 0 otherwise, that is unless job is ")

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import Literal, parse
+from logiclens.formula.english import TableFacts
 from logiclens.formula.flip import Flip
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import Rule, RuleSet
 from tests.examples import examples
 from tests.oracles.brute_force import holds
@@ -360,7 +362,10 @@ def test_rows_of_a_table_can_be_asked_about() -> None:
 def test_constant_formulas_cannot_be_flipped() -> None:
     rules = RuleSet((Rule("all", parse("True"), (0.5,)),))
     assert str(rules.flip({})) == "all stays: no change of any column changes the answer."
-    assert str(rules.flip({}, of="all")) == "True stays: no change of any column keeps the formula from firing."
+    assert (
+        str(rules.flip({}, of="all"))
+        == "the class is all: holds, and this stays: no change of any column keeps the formula from firing."
+    )
     never = RuleSet((Rule("none", parse("False"), ()), Rule("a", parse("a"), (0.5,))), resolve="none")
     assert str(never.flip({"a": 1}, to="none")) == "a stays: no change of any column makes the answer 'none'."
     assert "makes the formula fire" in never.flip({"a": 1}, of="none").reason
@@ -370,7 +375,7 @@ def test_several_labels_must_be_asked_one_by_one() -> None:
     rules = rules_of("a", "b", predicates={}, multilabel=True)
     with pytest.raises(LogicLensError, match=r"each formula answers for itself: pass of=\.\.\., one of them"):
         rules.flip({"a": 1, "b": 0})
-    assert str(rules.flip({"a": 1, "b": 0}, of="c1")) == "False -> True, if b is true (it is 0)"
+    assert str(rules.flip({"a": 1, "b": 0}, of="c1")) == "c1: does not hold -> holds, if b is true (it is 0)"
     with pytest.raises(LogicLensError, match=r"either to=\.\.\., the class wanted, or of="):
         rules.flip({"a": 1, "b": 0}, of="c1", to="c0")
 
@@ -405,3 +410,16 @@ def test_a_large_rule_set_is_flipped_at_once() -> None:
         flip = rule_set.flip(row)
         assert flip.possible
         assert flip.before == rule_set.predict({name: [value] for name, value in row.items()})[0]
+
+
+def test_of_two_values_a_change_asks_for_the_other() -> None:
+    meant = {"m": Predicate("sex", "==", "man")}
+    facts = TableFacts("died", complete=("sex",), pairs={"sex": ("man", "woman")})
+    rules = RuleSet((Rule("yes", parse("m"), (0.9,)), Rule("no", parse("~m"), (0.9,))), meant, facts=facts)
+    assert str(rules.flip({"sex": "man"})) == "died: yes -> no, if sex is woman (it is man)"
+    assert str(rules.flip({"sex": "man"}, of="yes")) == (
+        "died is yes: holds -> does not hold, if sex is woman (it is man)"
+    )
+    found = rules.check("never uses 'sex'")
+    assert "it holds if sex is man, and fails if sex is woman" in str(found)
+    assert RuleSet.from_dict(to_dict(rules)).facts == facts

@@ -304,7 +304,7 @@ def test_rules_keep_what_is_known_of_the_table() -> None:
     assert "table" not in to_dict(replace(rules, facts=TableFacts()))
     assert who_decides(again).endswith("Where none fires, the answer is died is no.")
     assert str(again.why({"old": 1})).startswith("died is yes, because")
-    assert str(again.flip({"old": 1})).startswith("died is yes -> no, if")
+    assert str(again.flip({"old": 1})).startswith("died: yes -> no, if")
 
 
 @pytest.mark.parametrize(

@@ -359,24 +359,27 @@ def explain(
     if teacher_column is not None and folds:
         raise LogicLensError("cross-validation has no answers of a teacher: leave out --folds or --teacher-column.")
     if data is None:
-        if cut or any(
-            given
-            for given in (
-                target,
-                positive,
-                drop,
-                weight,
-                split_by_time,
-                teacher_column,
-                delimiter,
-                missing,
-                encoding,
-                sheet,
-                engine,
-                memory,
+        about_table = {
+            "--target": target,
+            "--above": above is not None,
+            "--quantiles": quantiles is not None,
+            "--positive": positive,
+            "--drop": drop,
+            "--weight": weight,
+            "--split-by-time": split_by_time,
+            "--teacher-column": teacher_column,
+            "--delimiter": delimiter,
+            "--missing": missing,
+            "--encoding": encoding,
+            "--sheet": sheet,
+            "--engine": engine,
+            "--memory": memory,
+        }
+        if named := [option for option, value in about_table.items() if value]:
+            raise LogicLensError(
+                f"{named[0]} is about a table, and without one the bundled example is explained: name your table, "
+                f"logiclens explain DATA {named[0]} ..."
             )
-        ):
-            raise LogicLensError("the bundled example takes no such options: name your table, logiclens explain DATA.")
     elif target is None:
         _list_columns(
             data, engine, memory, refused, TableSource(data, delimiter, tuple(missing or ()), encoding, sheet), quiet
@@ -744,6 +747,7 @@ def check(
     \b
     Properties:
       never uses 'sex'            no rule mentions the column
+      monotone in 'age'           the same as increasing in 'age'
       increasing in 'age'         a higher value never makes a formula fail that held
       decreasing in 'age'         a lower value never makes a formula fail that held
       never both 'yes' and 'no'   no row makes the rules of two classes fire

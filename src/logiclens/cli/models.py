@@ -15,9 +15,17 @@ from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_na
 from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import format_named
-from logiclens.formula.diff import CubeChange, always, changed_answer, impossible, in_one_language
+from logiclens.formula.diff import (
+    MAX_DIFF_CUBES,
+    CubeChange,
+    always,
+    changed_answer,
+    impossible,
+    in_one_language,
+    regions,
+)
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
-from logiclens.formula.english import TableFacts, cube_words
+from logiclens.formula.english import TableFacts, category_unions, cube_words, union_words
 from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -28,6 +36,9 @@ from logiclens.verify.report import UNCHECKED_SIGNATURE
 if TYPE_CHECKING:
     from logiclens.metrics.rule_statistics import StatisticsRecord
     from logiclens.storage import ModelFolder
+
+MOST_REGIONS = 10
+"""The largest number of regions that `diff` prints of what a class gained or lost; `--json` has all."""
 
 
 def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: bool) -> int:
@@ -211,6 +222,8 @@ def _class(
     found = old.rule(name).formula.diff(new.rule(name).formula)
     gained, lost = (_possible(formula, never, holds) for formula in (found.gained, found.lost))
     same = found.equivalent or (gained == DNF.false and lost == DNF.false)
+    now_also, no_longer = (None if one is None else _in_words(one, old, new) for one in (gained, lost))
+    untold = [words for words, told in (("gained", now_also), ("lost", no_longer)) if told is None]
     return {
         "class": name,
         "before": format_formula(found.before, "unicode"),
@@ -221,19 +234,20 @@ def _class(
         "changes": [] if same else [_told(change, name, old, new) for change in _paired(found.changes, old, new)],
         "gained": None if gained is None else format_formula(gained, "unicode"),
         "lost": None if lost is None else format_formula(lost, "unicode"),
-        "now_also": _in_words(gained, old, new),
-        "no_longer": _in_words(lost, old, new),
-        "remark": found.remark,
+        "now_also": now_also or [],
+        "no_longer": no_longer or [],
+        "remark": f"what is {' and '.join(untold)} takes more than {MAX_DIFF_CUBES:,} cubes to say" if untold else "",
     }
 
 
-def _in_words(formula: DNF | Complement | None, *rules: RuleSet) -> list[str]:
-    """Return the cubes of a difference in words; nothing if it cannot be told by cubes."""
-    if not isinstance(formula, DNF):
-        return []
+def _in_words(formula: DNF | Complement, *rules: RuleSet) -> list[str] | None:
+    """Return the regions of a difference in words; None if they are too many to be told."""
+    found = regions(formula, rules)
+    if found is None:
+        return None
     known = {concept: one.predicate(concept) for one in reversed(rules) for concept in one.concepts}
     facts = _common_facts(rules)
-    return [cube_words(cube, known, facts) for cube in formula]
+    return [union_words(union, known, facts) for union in category_unions(found.cubes, known)]
 
 
 def _common_facts(rules: Sequence[RuleSet]) -> TableFacts:
@@ -368,7 +382,8 @@ def _print(printer: Printer, content: dict[str, Any], heading: Callable[[str], s
             printer.say(f"  {line}")
         for words, cubes in (("now also where", told["now_also"]), ("no longer where", told["no_longer"])):
             if cubes:
-                printer.say(f"  {words} {'; or where '.join(cubes)}")
+                more = f"; and {len(cubes) - MOST_REGIONS:,} more" if len(cubes) > MOST_REGIONS else ""
+                printer.say(f"  {words} {'; or where '.join(cubes[:MOST_REGIONS])}{more}")
 
     def answer(name: str | None) -> str:
         return "undecided" if name is None else heading(name)

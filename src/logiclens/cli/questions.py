@@ -103,7 +103,7 @@ def answer_flip(
     for number, row in rows:
         if to is not None and _answer(rules, row) == rules.rule(to).name:
             told.append({"row": number, "before": rules.rule(to).label, "after": rules.rule(to).label, "changes": []})
-            rows.say(number, f"{to} already")
+            rows.say(number, f"{rules.class_heading(rules.rule(to).label)} already")
             continue
         change = rules.flip(row, frozen=frozen, to=to, of=of)
         told.append({"row": number, **_flip(change)})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from logiclens.cli.output import Printer
 from logiclens.formula.dnf import Cube, Literal
-from logiclens.formula.english import cube_words, gap_words
+from logiclens.formula.english import category_unions, cube_words, gap_words, union_words
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     ClassRecord,
@@ -183,13 +183,19 @@ def print_rules(
     warnings: Sequence[str] = (),
 ) -> None:
     """Print each rule of a class in words, with its statistics and, if known, how often it recurs and a warning."""
-    for place, cube in enumerate(counted.cubes):
-        literals = Cube(Literal(literal.concept, literal.positive) for literal in cube.literals or ())
-        printer.say(f"  • {cube_words(literals, rules.predicates, rules.facts)}")
-        recurs = (recurrence or {}).get(cube.text)
-        printer.say(f"      {_numbers(cube)}{'' if recurs is None else f'; {recurs}'}", hang=0)
-        if warnings and warnings[place]:
-            printer.say(f"      {warnings[place]}", hang=0)
+    cubes = [Cube(Literal(one.concept, one.positive) for one in cube.literals or ()) for cube in counted.cubes]
+    for union in category_unions(cubes, rules.predicates):
+        # As in the sentence, categories of one column are one condition; each has its own numbers.
+        printer.say(f"  • {union_words(union, rules.predicates, rules.facts)}")
+        common = set.intersection(*(set(cube) for cube in union))
+        for one in union:
+            place = cubes.index(one)
+            category = cube_words(Cube(set(one) - common), rules.predicates, rules.facts)
+            recurs = (recurrence or {}).get(counted.cubes[place].text)
+            numbers = f"{_numbers(counted.cubes[place])}{'' if recurs is None else f'; {recurs}'}"
+            printer.say(f"      {numbers}" if len(union) == 1 else f"      {category}: {numbers}", hang=0)
+            if warnings and warnings[place]:
+                printer.say(f"      {warnings[place]}", hang=0)
 
 
 def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: RuleSet) -> None:

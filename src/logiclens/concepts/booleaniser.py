@@ -91,6 +91,20 @@ class Cutting:
         return tuple(column for column in self.kinds if column not in gaps)
 
     @property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """Both values of each column of texts that had two and no gap in training."""
+        found = [
+            (self.predicates[name], other)
+            for name, other in self.opposites.items()
+            if name in self.predicates and other.operator == self.predicates[name].operator == "=="
+        ]
+        return {
+            one.column: (one.value, other.value)
+            for one, other in found
+            if isinstance(one.value, str) and isinstance(other.value, str)
+        }
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All concepts, in the order of `values`."""
         return (*self.predicates, *self.memberships)

@@ -435,7 +435,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        for note in (*self.train_result_.notes, *self._fit_notes):
+        # Which rows split_by_time holds out is no reason to warn.
+        in_time = self._time_note if self.split_by_time is None else None
+        for note in (*self.train_result_.notes, *self._fit_notes, *([in_time] if in_time else [])):
             warn(note, stacklevel=2)
         return self
 
@@ -1129,6 +1131,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             () if cutting is None else cutting.whole,
             () if cutting is None else cutting.complete,
             self.schema_.column_kinds,
+            {} if cutting is None else cutting.pairs,
         )
 
     @property

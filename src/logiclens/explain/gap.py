@@ -74,7 +74,7 @@ STEP_WORDS = dict(
             "change when concepts are cut to 0 and 1",
             "change when the network sees its relevant concepts only",
             "change to what most rows with the same relevant concepts got",
-            "change to the formula, which is shorter than the table",
+            "change when those answers are summed up in a short formula",
         ),
         strict=True,
     )

@@ -213,7 +213,9 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     asked = parse_property(wanted) if isinstance(wanted, str) else wanted
     if isinstance(asked, NeverBoth):
         if of is not None:
-            raise LogicLensError("'never both' is about two classes: name them in the property, and leave out of.")
+            raise LogicLensError(
+                "'never both' is about two classes: name them in the property, and leave out of= (--of)."
+            )
         return _check_both(rules, asked)
     if not isinstance(asked, NeverUses | Monotone | Implies):
         raise LogicLensError(f"expected a property such as never_uses('gender'), got {type(asked).__name__}.")

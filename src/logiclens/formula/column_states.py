@@ -444,6 +444,11 @@ def _states(
         other = "".join(texts) + "?"
         said = [comparison_words(Predicate(column, "==", text)) for text in texts]
         words = [f"{column} is {comparison}" for comparison in (*said, none_of(said))]
+        pair = rules.facts.pairs.get(column, ())
+        left = [value for value in pair if value not in texts]
+        if len(left) == 1 and len(texts) == 1 and texts[0] in pair:
+            other = left[0]
+            words[-1] = f"{column} is {comparison_words(Predicate(column, '==', other))}"
         return _told_apart(predicates, [*texts, other], words), ()
     if all(isinstance(number, bool) for number in numbers) or column not in _meant(rules):
         steps = _told_apart(predicates, [False, True], [f"{column} is not true", f"{column} is true"])

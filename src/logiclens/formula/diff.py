@@ -1,6 +1,7 @@
 """Differences between two versions of a formula: in their cubes, in their meaning, and on given rows.
 
-Two rule sets may cut a column differently: `in_one_language`, `impossible` and `always` know how such concepts relate.
+Two rule sets may cut a column differently: `in_one_language`, `impossible` and `always` know how such concepts relate,
+and `regions` tells a difference in as few of them as it needs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MAX_DIFF_CUBES = 500
 """The largest number of cubes to say what is gained or lost; nobody would read more."""
 MINIMISED_LITERALS = 300
 """The largest number of literals that is minimised; longer differences are only absorbed."""
+SHORTENED_LITERALS = 100
+"""The largest number of literals of which `regions` asks one by one whether the columns make them superfluous."""
 
 
 @dataclass(frozen=True)
@@ -345,6 +348,52 @@ def always(rules: Iterable[RuleSet]) -> Callable[[DNF], bool]:
         return program.solve(dict.fromkeys(program.place.values(), 1.0)) is None
 
     return test
+
+
+def regions(difference: DNF | Complement, rules: Sequence[RuleSet]) -> DNF | None:
+    """Return the cubes of a difference that some possible row shows, without what the columns make superfluous.
+
+    On every possible row they hold where the difference holds.
+
+    Args:
+        difference: what `diff` calls gained or lost. A complement is expanded.
+        rules: rule sets that use the same names; see `in_one_language`.
+
+    Returns:
+        The cubes; None if a complement takes more than 500.
+
+    >>> from logiclens.formula import Rule, parse
+    >>> old, new = (RuleSet((Rule("ill", parse(f'"age >= {cut}"'), (0.9,)),),
+    ...                     {f"age >= {cut}": Predicate("age", ">=", cut)}) for cut in (60, 72))
+    >>> regions(parse('"age >= 72" | ("age >= 60" & "age >= 72" & ill)'), [old, new])
+    DNF('"age >= 72"')
+    >>> regions(Complement(parse('"age >= 60" | "age >= 72"')), [old, new])
+    DNF('~"age >= 60"')
+    """
+    found = _beyond(DNF.true, difference.of, difference.concepts) if isinstance(difference, Complement) else difference
+    if found is None:
+        return None
+    never, holds = impossible(rules), always(rules)
+    cubes = [cube for cube in found if not never(cube)]
+    if sum(map(len, cubes)) > SHORTENED_LITERALS:
+        return DNF(cubes)
+    whole = DNF(cubes)
+    for at, cube in enumerate(cubes):
+        for literal in cube:
+            shorter = cubes[at].without(literal)
+            if holds(_denied(shorter) | whole):
+                cubes[at] = shorter
+    kept = sorted(dict.fromkeys(cubes), key=len)
+    for cube in reversed(tuple(kept)):
+        others = [other for other in kept if other != cube]
+        if holds(_denied(cube) | DNF(others)):
+            kept = others
+    return DNF(cube for cube in cubes if cube in kept)
+
+
+def _denied(cube: Cube) -> DNF:
+    """Return where a cube does not hold."""
+    return DNF(Cube([literal.negated]) for literal in cube)
 
 
 @dataclass(frozen=True)

@@ -35,16 +35,29 @@ class TableFacts:
         whole: columns that held whole numbers only, or dates without a time of day.
         complete: columns that had no missing value.
         kinds: the kind of each column that a condition can be about; see `formula.condition`.
+        pairs: both values of columns of texts that had two and no missing value.
     """
 
     target: str | None = None
     whole: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def has_all(self, columns: Collection[str]) -> bool:
         """Return whether none of the columns had a missing value."""
         return all(column in self.complete for column in columns)
+
+    def opposite(self, predicate: Predicate) -> Predicate | None:
+        """Return the comparison with the other value of a column that had two; None of any other predicate.
+
+        >>> print(TableFacts(pairs={"sex": ("man", "woman")}).opposite(Predicate("sex", "==", "man")))
+        sex is woman
+        """
+        pair = self.pairs.get(predicate.column, ())
+        if predicate.operator != "==" or predicate.value not in pair:
+            return None
+        return Predicate(predicate.column, "==", next(value for value in pair if value != predicate.value))
 
     def class_words(self, label: Scalar) -> str:
         """Return the statement that a row has a class: `died is yes`, or without a target `the class is yes`."""
@@ -100,6 +113,10 @@ def english(
         return f"No row is {head}." if subject is None else f"{subject} is never {head}."
     meant = predicates or {}
     conditions = [union_words(union, meant, facts) for union in category_unions(cubes, meant)]
+    if is_complement and len(cubes) == 1 and not any(literal.positive for literal in cubes[0]):
+        # What is not "neither of two" is one of the two.
+        turned = DNF(Cube([literal.negated]) for literal in cubes[0])
+        return english(turned, meant, head=head, subject=subject, facts=facts)
     if is_complement:
         listed = conditions[0] if len(conditions) == 1 else "one of these holds: " + "; ".join(conditions)
         return f"{subject or 'A row'} is {head} otherwise, that is unless {listed}."
@@ -215,6 +232,27 @@ def literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: 
     # A missing value satisfies a negated comparison. Readers expect this of "is not", but not of an order.
     unexpected = not literal.positive and predicate.operator in ORDERS and not facts.has_all(predicate.sources)
     return f"{predicate.subject} is {comparison_words(predicate, literal.positive)}" + " (or missing)" * unexpected
+
+
+def condition_words(literal: Literal, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:
+    """Return a literal that stands outside the rules in words; of a column with two values, the one that it asks for.
+
+    A rule that says "is not" also holds for values not seen in training, so rules are told by `literal_words`.
+
+    Args:
+        literal: the literal.
+        predicates: meanings of concepts; a concept without one is a Boolean column.
+        facts: what is known of the training table. Default: nothing.
+
+    >>> facts = TableFacts(pairs={"sex": ("man", "woman")})
+    >>> condition_words(Literal("m", False), {"m": Predicate("sex", "==", "man")}, facts)
+    'sex is woman'
+    """
+    predicate = predicates.get(literal.concept)
+    opposite = None if predicate is None or literal.positive else facts.opposite(predicate)
+    if opposite is not None:
+        return literal_words(Literal(literal.concept), {literal.concept: opposite}, facts)
+    return literal_words(literal, predicates, facts)
 
 
 def gap_words(formulas: Sequence[DNF | Complement], predicates: Mapping[str, Predicate]) -> list[str]:

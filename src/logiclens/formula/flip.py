@@ -261,7 +261,7 @@ class Flip:
 
     `before` and `after` are the answers: a class, None if undecided, or with `of` whether the formula fires. If no
     change does it, `changes` is empty, `after` is `before`, `row_after` is the row itself, and `reason` says why.
-    `target` is the name of what is predicted, where it has one.
+    `target` is the name of what is predicted, where it has one. `of` is the class whose formula was to turn, in words.
     """
 
     before: Scalar | None
@@ -270,6 +270,7 @@ class Flip:
     row_after: Mapping[str, bool]
     reason: str = ""
     target: str | None = None
+    of: str | None = None
 
     @property
     def possible(self) -> bool:
@@ -279,7 +280,12 @@ class Flip:
     @for_reading
     def __str__(self) -> str:
         """The answers and the changes."""
-        subject = "" if self.target is None else f"{self.target} is "
+        subject = "" if self.target is None else f"{self.target}: "
+        if self.of is not None:
+            before, after = ("holds" if side else "does not hold" for side in (self.before, self.after))
+            if not self.possible:
+                return f"{self.of}: {before}, and this stays: {self.reason}"
+            return f"{self.of}: {before} -> {after}, if {', and '.join(map(str, self.changes))}"
         if not self.possible:
             stays = f"{self.before} stays" if self.target is None else f"{self.target} stays {self.before}"
             return f"{stays}: {self.reason}"
@@ -327,6 +333,7 @@ def flip(
     about = None if rules.multilabel or of is not None else rules.facts.target
     here = _row(rules, cells_of(row), names)
     target = _target(rules, here.concepts, to, of)
+    turned = None if of is None else rules.class_words(rules.rule(of).label)
     absent = [name for unit in here.units for name in unit.sources if is_missing(here.cells.get(name))]
     program = PossibleRows(here.units, here.concepts, also=here.concepts, may_miss=absent)
     program.respect(rules.groups, broken_by=here.concepts)
@@ -340,10 +347,10 @@ def flip(
     if found is None:
         where = "the columns that are not frozen" if names else "any column"
         reason = f"no change of {where} {target.goal}."
-        return Flip(target.before, target.before, (), dict(here.concepts), reason, about)
+        return Flip(target.before, target.before, (), dict(here.concepts), reason, about, turned)
     if not target.reached(found):
         raise RuntimeError("the changed row does not change the answer; this is a defect of logiclens.")
-    return Flip(target.before, target.answer(found), _changes(here, found), found, target=about)
+    return Flip(target.before, target.answer(found), _changes(here, found), found, target=about, of=turned)
 
 
 def _row(rules: DecisionRules, cells: Mapping[str, Any], frozen: Sequence[str]) -> _Row:

@@ -77,7 +77,9 @@ def _facts_to_dict(facts: TableFacts) -> dict[str, Any]:
     if facts == NO_FACTS:
         return {}
     kinds = {"kinds": {str(name): str(kind) for name, kind in facts.kinds.items()}} if facts.kinds else {}
-    return {"table": {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete), **kinds}}
+    pairs = {"pairs": {str(name): list(pair) for name, pair in facts.pairs.items()}} if facts.pairs else {}
+    table = {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete)}
+    return {"table": {**table, **kinds, **pairs}}
 
 
 def predicate_to_dict(predicate: Predicate) -> dict[str, Any]:
@@ -182,7 +184,9 @@ def _history(entries: Any) -> tuple[Edit, ...]:
 
 def _facts(entry: Any) -> TableFacts:
     kinds = entry.get("kinds") if isinstance(entry, Mapping) and "kinds" in entry else None
-    _check_fields(entry, ("target", "whole", "complete", *(("kinds",) if kinds is not None else ())), "'table'")
+    pairs = entry.get("pairs") if isinstance(entry, Mapping) and "pairs" in entry else None
+    more = [name for name, given in (("kinds", kinds), ("pairs", pairs)) if given is not None]
+    _check_fields(entry, ("target", "whole", "complete", *more), "'table'")
     target = entry["target"]
     if target is not None and not isinstance(target, str):
         _refuse(f"'target' of 'table' must be a text or null, got {quoted(target)}.")
@@ -195,7 +199,17 @@ def _facts(entry: Any) -> TableFacts:
     for column, kind in (kinds or {}).items():
         if kind not in COLUMN_KINDS:
             _refuse(f"'kinds' of 'table' says {quoted(kind)} of {quoted(column)}, which is no kind of a column.")
-    return TableFacts(target, whole, complete, dict(kinds or {}))
+    if pairs is not None and not isinstance(pairs, Mapping):
+        _refuse(f"'pairs' of 'table' must be an object, got {quoted(pairs)}.")
+    for column, pair in (pairs or {}).items():
+        if not (
+            isinstance(pair, list)
+            and len(pair) == len({*map(repr, pair)}) == 2
+            and all(isinstance(v, str) for v in pair)
+        ):
+            _refuse(f"'pairs' of 'table' must give {quoted(column)} two different texts, got {quoted(pair)}.")
+    both = {column: (pair[0], pair[1]) for column, pair in (pairs or {}).items()}
+    return TableFacts(target, whole, complete, dict(kinds or {}), both)
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:

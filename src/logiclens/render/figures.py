@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF
-from logiclens.formula.english import literal_words
+from logiclens.formula.english import cube_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rules import DecisionRules
 from logiclens.storage import open_whole
@@ -246,16 +246,16 @@ def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
     for mine, place, (rule, cube) in zip(fires, owner, cubes, strict=True):
         abroad = mine & (any_class > of_class[place])
         shared = mine & ~abroad & (of_class[place] > 1)
-        words = " and ".join(literal_words(literal, rules.predicates) for literal in cube) or "always"
+        words = cube_words(cube, rules.predicates, rules.facts)
         found.append(
             RuleOverlap(
-                f"{rule.name}: {words}",
+                f"{rules.class_heading(rule.label)}: {words}",
                 float((mine & ~abroad & ~shared).mean()),
                 float(shared.mean()),
                 float(abroad.mean()),
             )
         )
-    other = [rule.name for rule in rules.rules if rule.is_complement]
+    other = [rules.class_heading(rule.label) for rule in rules.rules if rule.is_complement]
     return [*found, RuleOverlap(f"{other[0]}: otherwise" if other else "no rule fires", float((any_class == 0).mean()))]
 
 

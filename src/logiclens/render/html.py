@@ -205,7 +205,7 @@ def statistics_html(statistics: RuleStatistics) -> str:
 
 
 def _statistics_table(classes: Sequence[ClassStatistics], headings: Sequence[str]) -> str:
-    words = ("class", "rule", "fires on", "coverage", "unique", "confidence", "lift")
+    words = ("class", "rule", "fires on", "finds", "unique", "right", "lift")
     head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
     rows = []
     for counted, heading in zip(classes, headings, strict=True):

@@ -26,7 +26,7 @@ from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.formula.column_kinds import CATEGORY
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import english, literal_words
+from logiclens.formula.english import condition_words, english, literal_words
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
@@ -190,7 +190,7 @@ class ModelMeasurement:
             recall=decision.recall.record(),
             f1=known(decision.f1),
             simplest=Simplest(
-                literal_words(simplest, self.model.schema_.predicates, self.rules.facts), self._f1_alone(alone, head)
+                condition_words(simplest, self.model.schema_.predicates, self.rules.facts), self._f1_alone(alone, head)
             ),
             relevance=tuple(
                 Relevance(lean.concept, lean.relevance, lean.used, lean.reason) for lean in self._leanings(explained)
@@ -252,7 +252,10 @@ class ModelMeasurement:
         if self.aside.table.is_multilabel:
             return []
         name, right = self._most_frequent()
-        return [_share(f"for comparison: {self.source.target} is always {name}", right, self.weight)]
+        one = name.removeprefix("not ")
+        is_rest = one != name and one in self.aside.table.class_names
+        said = f"never {one}" if is_rest else f"always {name}"
+        return [_share(f"for comparison: {self.source.target} is {said}", right, self.weight)]
 
     def headline(self) -> Headline | None:
         """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
@@ -297,7 +300,7 @@ class ModelMeasurement:
                 share = float(np.average(fires == self.truth[:, head], weights=self.weight))
                 least = float(np.average(self.truth[:, head], weights=self.weight))
                 if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
-                    words = literal_words(literal, self.model.schema_.predicates, self.rules.facts)
+                    words = condition_words(literal, self.model.schema_.predicates, self.rules.facts)
                     said.append(
                         f"one condition alone, {words}, tells whether {self.source.target} is "
                         f"{table.class_names[head]} in {percent(share, 1)} of the rows: "
@@ -327,6 +330,8 @@ class ModelMeasurement:
             other = (
                 "without --balanced (class_weight=None) a model is usually right more often and finds fewer of them."
             )
+        elif bool((answers[is_rare] == rare).all()):
+            other = "nothing is left to find by balancing."
         else:
             other = (
                 'with --balanced (class_weight="balanced") a model usually finds more of them and is right less often.'
@@ -615,7 +620,7 @@ def _gap(found: Gap) -> GapSummary:
     total = sum(one.n_rows for one in found.classes)
     return GapSummary(
         1 - sum(one.disagree for one in found.classes) / total,
-        (*steps, GapStep("have concepts that no explained row has", unseen)),
+        (*steps, GapStep("have values that come up in none of the rows that the rules were read from", unseen)),
     )
 
 
