@@ -1,4 +1,4 @@
-"""Make the picture of the studio in the documentation: the bundled example is learned, and one threshold is rounded.
+"""Make the picture of the studio in the documentation: the bundled example is learned, and a threshold is rounded.
 
 Run: python benchmarks/pictures.py [FOLDER]; it needs playwright, and Chromium on the path or named by
 $LOGICLENS_CHROMIUM. It writes studio.png into the folder, by default docs.
@@ -6,6 +6,7 @@ $LOGICLENS_CHROMIUM. It writes studio.png into the folder, by default docs.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -20,13 +21,19 @@ LEARNS = 300_000
 """Milliseconds to wait for the rules."""
 
 
+def rounded(threshold: float) -> str:
+    """Return the nearest number whose second digit is 0 or 5, such as 0.15 for 0.14."""
+    step = 5 * 10.0 ** (math.floor(math.log10(threshold)) - 1)
+    return f"{round(threshold / step) * step:g}"
+
+
 def rounded_threshold(page: Any) -> None:
-    """Round the first threshold to two digits, with a reason."""
-    changes = page.locator("details.edit", has=page.locator("input[id^=cut]")).first
-    changes.locator("summary").click()
-    field = changes.locator("input[id^=cut]").first
-    field.fill(f"{float(field.input_value()):.2g}")
-    changes.get_by_role("button", name="Move threshold").first.click()
+    """Round the first threshold that is not round, with a reason."""
+    fields = page.locator("input[id^=cut]").all()
+    field = next(one for one in fields if rounded(float(one.input_value())) != one.input_value())
+    page.locator("details.edit", has=page.locator(f"#{field.get_attribute('id')}")).locator("summary").click()
+    field.fill(rounded(float(field.input_value())))
+    field.press("Enter")
     page.get_by_text("Version 2").first.wait_for()
     page.locator("#why-1").fill("a round number is easier to remember")
     page.locator("#comment-1").click()
