@@ -44,8 +44,8 @@ FOREIGN: tuple[Document, ...] = (
 )  # fmt: skip
 """What a request of another page, or of somebody without the address, has in place of what the own page sends."""
 VERBS = (
-    "edit", "undo", "redo", "show", "comment", "look", "compare", "try", "back", "cancel", "learn", "close", "open",
-    "example",
+    "edit", "undo", "redo", "show", "comment", "look", "compare", "try", "back", "forth", "cancel", "learn", "close",
+    "open", "example",
 )  # fmt: skip
 PATHS = (
     "", "main", "studio.js", "studio.css", "report", *(f"export/{name}" for name in (*EXPORTS, "model", "nothing")),

@@ -78,7 +78,6 @@ class RuleView:
     text: str
     conditions: tuple[ConditionView, ...]
     is_pinned: bool
-    is_edited: bool
 
 
 @dataclass(frozen=True)
@@ -396,7 +395,6 @@ class Editor:
                     f"{rule.name}: {format_formula(cube)}",
                     tuple(self._condition(literal) for literal in cube),
                     cube in rule.pinned,
-                    cube in rule.edited,
                 )
                 for number, cube in enumerate(rule.cubes, 1)
             )
