@@ -16,6 +16,7 @@ from logiclens.formula.date_parts import PART_KINDS
 from logiclens.formula.english import condition_groups
 from logiclens.formula.flip import Flip, flip, parts_of
 from logiclens.formula.predicate import OPERATORS, Predicate
+from logiclens.report import read_result, render
 from logiclens.words import readable
 from tests.report_cases import CASES, MARKUP, Case
 
@@ -74,7 +75,7 @@ def raw_rows(case: Case, many: int, seed: int) -> list[dict[str, Any]]:
         if any(p.origin is not None for p in asked):
             has_clock = any(
                 (isinstance(p.value, str) and "T" in p.value) or p.column.startswith("hour of") for p in asked
-            )
+            ) or any("T" in text for text in case.table[column] if text is not None)
             values = [v and (v if "T" in v else f"{v}T00:00:00") if has_clock else v and v[:10] for v in values]
         # A column that the rules only look at to see whether it is missing.
         drawn[column] = [1, *values] if values == [None] else values
@@ -360,6 +361,60 @@ def test_rows_can_be_filtered_and_return_after_a_change(opened):
     page.fill("#row-search", "no such row")
     assert page.text_content("#row-found") == "0 rows found"
     assert page.locator("#row-select").is_disabled()
+
+
+def test_the_panel_starts_from_the_true_values_of_a_row(opened):
+    for name in INTERACTIVE:
+        here = opened(name)
+        filled = here.page.evaluate(
+            """() => [...document.getElementById("row-select").options].slice(0, 40).map((option) => {
+              const list = document.getElementById("row-select");
+              list.value = option.value;
+              list.dispatchEvent(new Event("change"));
+              return [...document.querySelectorAll("[data-column]")].map((field) =>
+                field.tagName === "SELECT" ? field.selectedOptions[0].textContent : field.value);
+            })"""
+        )
+        columns = here.case.rules.columns
+        for texts, row in zip(filled, here.result["rows"], strict=False):
+            cells = dict(zip(columns, row["cells"], strict=True))
+            for column, text in zip(columns, texts, strict=True):
+                assert _is_shown(here.case, column, cells[column], text), (name, column, cells[column], text)
+
+
+def _is_shown(case: Case, column: str, cell: Any, text: str) -> bool:
+    if isinstance(cell, str) and re.match(r"\d{4}-", cell):
+        return datetime.fromisoformat(text) == datetime.fromisoformat(cell)
+    if isinstance(cell, str) and text != "not missing":
+        return text == readable(cell)
+    expected = text_of(case, column, cell)
+    return text == expected or (text != "" and float(text) == float(expected))
+
+
+def test_a_category_without_a_condition_has_its_own_name(browser, pages, tmp_path):
+    result = pages("patients")[1]
+    first = next(row for row in result["rows"] if "SICU" in row["cells"])
+    fewer = {**result, "inputs": [], "rows": [first]}
+    path = tmp_path / "page.html"
+    path.write_text(render(read_result(fewer)), encoding="utf-8")
+    page = browser.new_context().new_page()
+    page.goto(path.as_uri())
+    assert page.get_by_label("unit", exact=True).locator("option:checked").text_content() == "SICU"
+    assert page.text_content("#row-info").startswith(f"Row {first['row']} is truly {first['label']}; ")
+    assert "changed" not in page.text_content("#row-info")
+    page.context.close()
+
+
+def test_a_page_without_raw_values_starts_from_typical_ones(browser, pages, tmp_path):
+    result = pages("dates")[1]
+    rows = [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]]
+    path = tmp_path / "page.html"
+    path.write_text(render(read_result({**result, "rows": rows})), encoding="utf-8")
+    page = browser.new_context().new_page()
+    page.goto(path.as_uri())
+    assert page.locator("#row-info").count() == 0
+    assert page.text_content("#answer-class") in {f"died is {row['rules']}" for row in rows}
+    page.context.close()
 
 
 # For everyone ------------------------------------------------------------------------------------------------------

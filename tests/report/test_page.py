@@ -164,7 +164,25 @@ def test_what_the_script_reads_is_what_the_result_says():
             text: [[names.index(name), int(sign)]] for name, sign in literals.items() for text in [words[name][sign]]
         }
         assert dict(cube["conditions"]) == told
-    assert [row[4] for row in data["rows"]] == [row["bits"] for row in result["rows"]]
+    choices = [field["choices"] for field in data["fields"]]
+    held = [
+        [listed[cell][1] if listed else cell for listed, cell in zip(choices, row[4], strict=True)]
+        for row in data["rows"]
+    ]
+    assert held == [row["cells"] for row in result["rows"]]
+
+
+def test_without_raw_values_no_row_is_named(result):
+    older = {
+        **result,
+        "rows": [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]],
+    }
+    page = page_of(older)
+    data = json.loads(Reader(page).scripts[0][1])
+    assert data["rows"] == []
+    assert data["typical"] in {row["bits"] for row in result["rows"]}
+    assert "The fields begin with typical values, which are those of no row." in plain(page)
+    assert "Start from a held-out row" not in plain(page)
 
 
 # Numbers, counted again --------------------------------------------------------------------------------------------
@@ -519,7 +537,7 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs"}
+LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells"}
 """Fields that results of the same schema may lack, because earlier versions did not write them."""
 
 

@@ -18,7 +18,7 @@ from logiclens.formula.english import condition_groups, gap_words, recurrence_wo
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
 from logiclens.report.charts import MOST_BARS, accuracy_chart, icon_array, icon_count, loss_chart, relevance_chart
-from logiclens.report.panel import panel_data, panel_fields
+from logiclens.report.panel import panel_data, panel_fields, shown_rows
 from logiclens.report.result import ClassResult, Headline, Recurrence, Result
 from logiclens.words import (
     ShareLike,
@@ -566,6 +566,7 @@ def render(result: Result) -> str:
         deciding=deciding(result),
         differing=differing(result),
         fields=panel_fields(result),
+        has_rows=bool(shown_rows(result)),
         relevance=[raw(chart) for chart in _relevance(result)],
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),

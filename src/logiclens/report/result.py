@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.rule_set import RulesRecord
 from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
 
+Cell: TypeAlias = str | bool | float | None
+"""A raw value; None if missing."""
 KIND, SCHEMA = "logiclens result", 2
 READABLE = (1, SCHEMA)
 """The schemas that are read. Schema 1 did not tell what the rules decide from where they fire."""
@@ -241,21 +243,26 @@ class Comparison:
 
 @dataclass(frozen=True)
 class HeldOutRow:
-    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
+    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept.
+
+    `cells` are its raw values, one for each column that the rules ask, None where missing; dates and durations are
+    texts. It is empty if a value has no exact text or number, and in folders of earlier versions.
+    """
 
     row: int
     label: str
     network: str | None
     rules: str
     bits: str
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
 class Result:
     """Everything there is to say about a model and its explanation, measured on held-out rows.
 
-    It holds at most a thousand of these rows, each with its number, its class and its concepts; no raw value of the
-    table. `model_sha256` is the hash of the `model.json` that the result belongs to.
+    It holds at most a thousand of these rows, each with its number, its class, its concepts, and its raw values in the
+    columns that the rules ask. `model_sha256` is the hash of the `model.json` that the result belongs to.
 
     Raises:
         LogicLensError: if its parts are not about the same classes, concepts and cubes.
@@ -323,9 +330,14 @@ class Result:
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
                 raise LogicLensError(f"the result uses the concept {quoted(name)}, which is not among its 'concepts'.")
+        n_columns = len(self.rules.columns)
         for row in self.rows:
             if len(row.bits) != len(known) or set(row.bits) - set("01"):
                 raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
+            if len(row.cells) not in (0, n_columns):
+                raise LogicLensError(
+                    f"'cells' of row {row.row} of the result need one value for each of {n_columns} columns."
+                )
         for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
             if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
                 raise LogicLensError(
