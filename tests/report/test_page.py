@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -27,9 +26,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix
 
 from logiclens.errors import LogicLensError
 from logiclens.report import Result, read_result, render
-from logiclens.report.charts import MOST_BARS, icon_array, loss_chart, relevance_chart
-from logiclens.report.page import deciding, differing, doubts, lead, no_better, shade, standing, tiles
-from logiclens.report.result import Relevance
+from logiclens.report.charts import icon_array, loss_chart
+from logiclens.report.page import MOST_LEANINGS, deciding, differing, doubts, lead, no_better, shade, standing, tiles
 from logiclens.words import readable
 from tests.report_cases import CASES, Case, patients, result_of
 from tests.report_cases import share as counted_share
@@ -458,38 +456,78 @@ def test_shades_of_the_confusion_grow_with_the_share():
 # Charts ------------------------------------------------------------------------------------------------------------
 
 
-def bars(svg: str) -> list[tuple[float, bool]]:
-    """Length and whether it is full, of each bar."""
-    found = []
-    for path in ElementTree.fromstring(svg).iter("path"):
-        style = path.get("style", "")
-        if path.get("clip-path") and "stroke: var(--accent)" in style:
-            xs = [float(x) for x in re.findall(r"[ML] ([\d.]+)", path.get("d"))]
-            found.append((max(xs) - min(xs), "fill: var(--accent)" in style))
-    return found
+def test_relevance_shows_the_rule_first_and_reasons_unfolded(result):
+    shares = [("a", 0.4, True), ("b", 1.0, False), ("c", 0.9, True), ("d", 0.5, False), ("e", 0.7, False)]
+    entries = [
+        {
+            "concept": name,
+            "relevance": share,
+            "used": used,
+            "reason": "" if used else f"why not {name}",
+            "words": name * 2,
+        }
+        for name, share, used in shares
+    ]
+    page = page_of(changed(result, relevance=entries))
+    section = page[page.index('<section id="relevance"') : page.index('<section id="more"')]
+    assert "<details" not in section
+    text = plain(section)
+    first = text[text.index("In the rules") : text.index("In the rules", text.index("Not in the rules, and why") + 30)]
+    assert first.split() == [
+        "In",
+        "the",
+        "rules",
+        "cc",
+        "0.90",
+        "aa",
+        "0.40",
+        "Not",
+        "in",
+        "the",
+        "rules,",
+        "and",
+        "why",
+        "bb",
+        "1.00",
+        "Why",
+        "not",
+        "b.",
+        "ee",
+        "0.70",
+        "Why",
+        "not",
+        "e.",
+        "dd",
+        "0.50",
+        "Why",
+        "not",
+        "d.",
+        "died",
+        "is",
+        "survived",
+    ]
+    assert section.count('class="used" style="width: 90.0%"') == 2
+    assert section.count('<span style="width: 100.0%"') == 2
 
 
-@given(st.lists(st.tuples(st.floats(0.05, 1), st.booleans()), min_size=1, max_size=15))
-def test_bars_show_relevance_and_are_full_where_used(entries):
-    relevance = [Relevance(f"c{i}", r, u) for i, (r, u) in enumerate(entries)]
-    drawn = bars(relevance_chart(relevance, key="k", label="relevance"))
-    wanted = sorted(entries, key=lambda entry: -entry[0])[:MOST_BARS]
-    assert [full for _, full in drawn] == [used for _, used in wanted]
-    lengths = np.array([length for length, _ in drawn])
-    assert lengths / lengths[0] == pytest.approx([r / wanted[0][0] for r, _ in wanted], abs=1e-4)
+def test_conditions_of_little_relevance_are_folded_away(result):
+    entries = [{"concept": f"c{i}", "relevance": 1 - i / 40, "used": False, "reason": "why"} for i in range(20)]
+    page = page_of(changed(result, relevance=entries))
+    section = page[page.index('<section id="relevance"') : page.index('<section id="more"')]
+    shown, folded = section.split("<details", 1)
+    assert re.findall(r"c\d+(?=</span>)", shown) == [f"c{i}" for i in range(MOST_LEANINGS)]
+    assert "8 less relevant conditions" in folded
 
 
-def test_charts_take_the_pages_colours_and_have_unique_ids():
-    relevance = [Relevance("名前 $x$ <b>\n\x00", 1.0, True)]
-    first, second = (relevance_chart(relevance, key=key, label="a & b") for key in ("one", "two"))
+def test_charts_take_the_pages_colours_and_have_unique_ids(result):
+    history = read_result(result).history
+    first, second = (loss_chart(history, key=key, label="a & b") for key in ("one", "two"))
     assert not re.search(r"#[0-9a-f]{6}\b", first)
     assert "<metadata" not in first
     assert "<style" not in first
     ids = [set(re.findall(r' id="([^"]*)"', svg)) for svg in (first, second)]
     assert ids[0]
     assert not ids[0] & ids[1]
-    texts = [text.text for text in ElementTree.fromstring(first).iter("text")]
-    assert texts == ["0", "0.5", "1", "relevance", "名前 $x$ <b>", "1.00"]
     assert ElementTree.fromstring(first).get("aria-label") == "a & b"
 
 
@@ -537,7 +575,7 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells"}
+LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells", "reason", "words"}
 """Fields that results of the same schema may lack, because earlier versions did not write them."""
 
 

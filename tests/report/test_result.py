@@ -230,6 +230,8 @@ def test_a_class_names_its_best_single_condition_and_dependencies(either):
         assert entry.simplest.f1 == pytest.approx(found)
         shares = {one.concept: one.relevance for one in entry.relevance}
         assert all(shares[c] == pytest.approx(model.relevance_.loc[entry.name, c], abs=1e-6) for c in shares)
+        assert all(c.words for c in entry.relevance)
+        assert all(c.used or c.reason for c in entry.relevance)
         assert {c.concept for c in entry.relevance if c.used} <= set(model.rules_.formulas[place].concepts)
         assert (entry.certified is not None) == model.exact
 

@@ -195,7 +195,8 @@ class ModelMeasurement:
                 literal_words(simplest, self.model.schema_.predicates, self.rules.facts), self._f1_alone(alone, head)
             ),
             relevance=tuple(
-                Relevance(lean.concept, lean.relevance, lean.used, lean.reason) for lean in self._leanings(explained)
+                Relevance(lean.concept, lean.relevance, lean.used, lean.reason, self._words(lean.concept))
+                for lean in self._leanings(explained)
             ),
             decided=self._decided(head),
         )
@@ -211,6 +212,13 @@ class ModelMeasurement:
             right = rows & self.truth[:, head]
             shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
         return tuple(shares)
+
+    def _words(self, concept: str) -> str:
+        """Return a condition in words; nothing for a group of categories, which only networks see."""
+        table = self.model.table_
+        if concept in table.names and not table.is_literal[table.names.index(concept)]:
+            return ""
+        return literal_words(Literal(concept), self.model.schema_.predicates, self.rules.facts)
 
     def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
         """What the network leans on; of an exact model the committee, since its own relevance is 1 for all it uses."""

@@ -17,9 +17,9 @@ from logiclens.formula.dnf import Cube
 from logiclens.formula.english import condition_groups, gap_words, recurrence_words, recurs
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
-from logiclens.report.charts import MOST_BARS, accuracy_chart, icon_array, icon_count, loss_chart, relevance_chart
+from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields, shown_rows
-from logiclens.report.result import ClassResult, Headline, Recurrence, Result
+from logiclens.report.result import ClassResult, Headline, Recurrence, Relevance, Result
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -42,6 +42,8 @@ MOST_ROWS = 200
 """The most row numbers listed for a cube; the page says how many more there are."""
 MOST_SENTENCES = 6
 """The most rules in the summary, which must fit on one printed page; the rules themselves follow below it."""
+MOST_LEANINGS = 12
+"""The most conditions outside the rules that are shown with their relevance; the others are folded away."""
 N_COLORS = 8
 """The number of class colours in `page.css`; further classes begin again with the first."""
 
@@ -118,7 +120,10 @@ class CoveredRows:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its rules in words, their statistics, and how they relate to the network."""
+    """One class: its rules in words, their statistics, and how they relate to the network.
+
+    `inside` are the conditions of the rules that the network leans on, `outside` further ones, each by relevance.
+    """
 
     place: int
     key: str
@@ -137,6 +142,8 @@ class ClassView:
     reason: str
     comparison: str
     covered: tuple[CoveredRows, ...]
+    inside: tuple[Relevance, ...]
+    outside: tuple[Relevance, ...]
 
 
 def class_views(result: Result) -> tuple[ClassView, ...]:
@@ -155,6 +162,7 @@ def _class_view(place: int, result: Result) -> ClassView:
     constant = _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     decided = entry.decided or (None,) * len(rule.cubes)
+    leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
         place=place,
         key=f"class-{place}",
@@ -181,6 +189,8 @@ def _class_view(place: int, result: Result) -> ClassView:
         reason=" ".join(as_sentence(part) for part in (entry.reason, entry.remedy) if part),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, rule.cubes, strict=True)),
+        inside=tuple(lean for lean in leans if lean.used),
+        outside=tuple(lean for lean in leans if not lean.used),
     )
 
 
@@ -567,7 +577,7 @@ def render(result: Result) -> str:
         differing=differing(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),
-        relevance=[raw(chart) for chart in _relevance(result)],
+        most_leanings=MOST_LEANINGS,
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),
         style=raw(_file("page.css")),
@@ -601,7 +611,7 @@ def environment(more: Mapping[str, str] | None = None) -> jinja2.Environment:
         share=share_words,
     )
     pages.filters["raw"] = Markup
-    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS, n_colors=N_COLORS)
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, n_colors=N_COLORS)
     return pages
 
 
@@ -630,13 +640,6 @@ def _embedded(value: Any) -> str:
 def _all_conditions(result: Result) -> list[list[Condition]]:
     """Return the conditions of every cube, in the order of the classes."""
     return [cube_conditions(cube, result.rules) for rule in result.rules.rules for cube in rule.cubes]
-
-
-def _relevance(result: Result) -> list[str]:
-    return [
-        relevance_chart(entry.relevance, key=f"relevance-{i}", label=f"Relevance of the conditions for {entry.name}")
-        for i, entry in enumerate(result.classes)
-    ]
 
 
 def _history(result: Result) -> list[str]:

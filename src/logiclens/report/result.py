@@ -85,13 +85,15 @@ class Simplest:
 class Relevance:
     """How much the network depends on a concept, whether the formula uses it, and why the two differ, if they do.
 
-    Concepts of the formula come first. Folders of earlier versions have no reasons.
+    `words` are those of the condition; empty if it has none. Concepts of the formula come first. Folders of earlier
+    versions have neither reasons nor words.
     """
 
     concept: str
     relevance: float
     used: bool
     reason: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True)
