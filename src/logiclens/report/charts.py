@@ -40,21 +40,27 @@ def icon_count(share: float) -> int:
     return round(100 * share) if share in (0.0, 1.0) else min(99, max(1, round(100 * share)))
 
 
-def icon_array(share: float, *, label: str) -> str:
-    """Draw a hundred dots, of which a share is full, as an SVG element of a page."""
-    full = icon_count(share)
-    tens, ones = divmod(full, _PER_LINE)
+def icon_array(full: int, total: int, *, label: str) -> str:
+    """Draw dots, of which the first are full, as an SVG element of a page."""
     # A dash of no length with round ends is a dot: one path draws them all.
-    lines = [(0, row, _PER_LINE) for row in range(tens)] + [(0, tens, ones)] * bool(ones)
-    rest = [(ones, tens, _PER_LINE - ones)] * bool(ones)
-    rest += [(0, row, _PER_LINE) for row in range(tens + bool(ones), 100 // _PER_LINE)]
     paths = "".join(
-        f'<path class="{kind}" d="{"".join(f"M{10 * x + 5} {10 * y + 5}h{10 * many - 9}" for x, y, many in drawn)}"/>'
-        for kind, drawn in (("full", lines), ("hollow", rest))
-        if drawn
+        f'<path class="{kind}" d="{"".join(f"M{10 * x + 5} {10 * y + 5}h{10 * many - 9}" for x, y, many in lines)}"/>'
+        for kind, lines in (("full", _lines(0, full)), ("hollow", _lines(full, total)))
+        if lines
     )
-    box = f"0 0 {10 * _PER_LINE} {1000 // _PER_LINE}"
+    box = f"0 0 {10 * _PER_LINE} {10 * -(-total // _PER_LINE)}"
     return f'<svg class="icons" viewBox="{box}" role="img" aria-label="{escape(readable(label))}">{paths}</svg>'
+
+
+def _lines(first: int, last: int) -> list[tuple[int, int, int]]:
+    """Return the icons from the first to below the last as lines: column, row, and how many."""
+    lines = []
+    while first < last:
+        y, x = divmod(first, _PER_LINE)
+        many = min(_PER_LINE - x, last - first)
+        lines.append((x, y, many))
+        first += many
+    return lines
 
 
 def loss_chart(history: Curves, *, key: str, label: str) -> str:

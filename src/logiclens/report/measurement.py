@@ -28,7 +28,7 @@ from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import english, literal_words
+from logiclens.formula.english import cube_words, english, literal_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -609,11 +609,12 @@ def _finite(values: NDArray[np.float64]) -> tuple[float | None, ...]:
 
 
 def _stability(explanation: Explanation, found: Stability) -> Recurrence:
+    meant, facts = explanation.predicates, explanation.facts
     concepts: list[ConceptFrequency] = []
     cubes: list[CubeFrequency] = []
     for counted, explained in zip(found.classes, explanation.classes, strict=True):
         concepts += [
-            ConceptFrequency(counted.name, concept, share)
+            ConceptFrequency(counted.name, concept, share, literal_words(Literal(concept), meant, facts))
             for concept, share in list(counted.concepts.items())[:MOST_TOLD]
         ]
         # A complement has no cubes of its own: its formula is that of the other class.
@@ -621,7 +622,7 @@ def _stability(explanation: Explanation, found: Stability) -> Recurrence:
         for place, (cube, share) in enumerate(counted.cubes.items()):
             if place < MOST_TOLD or cube in own:
                 text = format_formula(DNF([cube]), "unicode")
-                cubes.append(CubeFrequency(counted.name, text, share, cube in own))
+                cubes.append(CubeFrequency(counted.name, text, share, cube in own, cube_words(cube, meant, facts)))
     return Recurrence(
         resamples=found.n_resamples,
         drawn=found.drawn,

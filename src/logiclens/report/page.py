@@ -19,7 +19,7 @@ from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields, shown_rows
-from logiclens.report.result import ClassResult, Headline, Recurrence, Relevance, Result
+from logiclens.report.result import ClassResult, Headline, Metric, Recurrence, Relevance, Result
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -318,8 +318,8 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),
-        icons="" if right.value is None else icon_array(right.value, label=_of_hundred(right.value, name)),
-        icon_words="" if right.value is None else _of_hundred(right.value, name),
+        icons="" if right.value is None else icon_array(*_icons(right), label=_icon_words(right, name)),
+        icon_words="" if right.value is None else _icon_words(right, name),
         fires_right=share_and_interval(cube.confidence),
         coverage=share_and_interval(cube.coverage),
         coverage_bar=bar(cube.coverage, None),
@@ -329,11 +329,19 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
     )
 
 
-def _of_hundred(share: float, name: str) -> str:
-    """Say of how many rows in a hundred a share is."""
-    count = icon_count(share)
-    about = "" if 100 * share == count else "about "
-    return f"{about}{count} of 100 such rows are {name}"
+def _icons(share: ShareRecord) -> tuple[int, int]:
+    """Return how many dots are full, of how many: of all rows where these are few, else of a hundred."""
+    if share.total < 100 and share.total.is_integer() and share.hits.is_integer():
+        return int(share.hits), int(share.total)
+    return icon_count(share.value or 0.0), 100
+
+
+def _icon_words(share: ShareRecord, name: str) -> str:
+    """Say of how many rows a share is."""
+    full, total = _icons(share)
+    about = "" if share.hits * total == full * share.total else "about "
+    rows = "such rows" if total == 100 else "such held-out rows"
+    return f"{about}{full} of {total} {rows} are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:
@@ -370,7 +378,7 @@ def _status(entry: ClassResult) -> str:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
     if fidelity is None:
         return "How well these rules follow the network was not measured."
-    return f"Approximation: rules and network agree on {percent(fidelity)} of the rows they were made from."
+    return f"Approximation: rules and network agree on {percent(fidelity, 1)} of the rows they were made from."
 
 
 def _comparison(entry: ClassResult) -> str:
@@ -389,6 +397,16 @@ def _comparison(entry: ClassResult) -> str:
         f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest.text}”, "
         f"scores {percent(simplest.f1, 1)}. {verdict}"
     )
+
+
+def _in_words(result: Result) -> dict[str, str]:
+    """Return the words of every rule, by its formula as text."""
+    pairs = zip(result.rules.rules, result.statistics.classes, strict=True)
+    return {
+        measured.text: _joined(cube_conditions(cube, result.rules))
+        for rule, counted in pairs
+        for cube, measured in zip(rule.cubes, counted.cubes, strict=True)
+    }
 
 
 def _covered(words: str, cube: Cube, name: str, result: Result) -> CoveredRows:
@@ -470,7 +488,8 @@ def _equality(result: Result) -> Tile:
     known = [entry.fidelity for entry in classes if entry.fidelity is not None]
     if not known:
         return Tile(label, "Not measured", "how often they give the same answer", is_text=True)
-    least = "the same answer" if len(known) == 1 else "the same answer, in the class where they differ most"
+    least = "the same answer on the rows they were made from"
+    least += "" if len(known) == 1 else ", in the class where they differ most"
     return Tile(label, percent(min(known)), least)
 
 
@@ -492,27 +511,57 @@ def standing(result: Result) -> str:
         return (
             "On every row they were made from, the rules answer as the network does; for other rows nothing is proved."
         )
-    known = sorted(entry.fidelity for entry in classes if entry.fidelity is not None)
-    if not known:
+    if all(entry.fidelity is None for entry in classes):
         return "The rules only approximate the network; how well was not measured."
-    ends = list(dict.fromkeys((percent(known[0]), percent(known[-1]))))
-    return (
-        "The rules only approximate the network: class by class they agree with it on "
-        f"{' to '.join(ends)} of the rows they were made from."
-    )
+    return "The rules only approximate the network: the share above says how often the two give the same answer."
 
 
 def differing(result: Result) -> str:
-    """Say how often network and rules differ."""
-    gap, classes = result.gap, result.classes
-    if gap is None:
-        if all(entry.certified is not None for entry in classes):
-            return "Nowhere: it is proved that they answer alike."
-        if all(entry.equals_network for entry in classes):
-            return "On none of the rows the rules were made from."
+    """Say where network and rules differ."""
+    classes = result.classes
+    if all(entry.certified is not None for entry in classes):
+        return "Nowhere: it is proved that they answer alike."
+    if all(entry.equals_network for entry in classes):
+        return "On none of the rows the rules were made from; on other rows they may."
+    if all(entry.fidelity is None for entry in classes) and result.gap is None:
         return "The rows on which they differ were not looked into."
-    agree = f"Taking every class on its own, they agree on {percent(gap.agree)} of the answers."
-    return f"{agree} Where the others were lost:" if any(step.rows for step in gap.steps) else agree
+    listed = " “Try it” lists the held-out rows on which they do not." if shown_rows(result) else ""
+    return f"The summary says how often they give the same answer.{listed}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A share of answers on which rules and network agree, and which answers it counts."""
+
+    share: str
+    counts: str
+
+
+def agreements(result: Result) -> tuple[Agreement, ...]:
+    """Return the agreements of rules and network, each with what it counts; none where they are proved to be equal."""
+    if all(entry.certified is not None for entry in result.classes):
+        return ()
+    together: dict[str, list[str]] = {}
+    for entry in result.classes:
+        if entry.fidelity is not None:
+            together.setdefault(percent(entry.fidelity, 1), []).append(entry.name)
+    on = "of the rows that the rules were made from: whether the rules for"
+    made = [
+        Agreement(share, f"{on} {enumeration(names, 'or')} fire, beside what the network says.")
+        for share, names in together.items()
+    ]
+    held_out = (
+        "of the answers to held-out rows, one for each row and class: whether its rules fire, beside the network."
+    )
+    measured = [figure(metric.value, metric.unit) for metric in result.metrics if _is_agreement(metric)]
+    if result.gap is not None and not measured:
+        measured = [percent(result.gap.agree, 1)]
+    made += [Agreement(share, held_out) for share in measured]
+    return tuple(made)
+
+
+def _is_agreement(metric: Metric) -> bool:
+    return metric.name.startswith("fidelity")
 
 
 def deciding(result: Result) -> str:
@@ -575,6 +624,9 @@ def render(result: Result) -> str:
         standing=standing(result),
         deciding=deciding(result),
         differing=differing(result),
+        agreements=agreements(result),
+        measures=[metric for metric in result.metrics if not _is_agreement(metric)],
+        in_words=_in_words(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),
         most_leanings=MOST_LEANINGS,

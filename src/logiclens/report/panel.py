@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
-from logiclens.formula.column_states import State, Unit, pattern_of, units_of
+from logiclens.formula.column_states import State, Unit, pattern_of, state_words, units_of
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.flip import parts_of
 from logiclens.formula.predicate import Predicate
@@ -167,7 +167,7 @@ def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, 
                 "states": [
                     [
                         _bits(state.pattern),
-                        readable(state.words),
+                        readable(state_words(rules, unit, state)),
                         None if i in together else _example(rules, unit, state, fields[field_at[unit.column]]),
                     ]
                     for state in unit.states

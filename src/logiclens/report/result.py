@@ -170,21 +170,23 @@ class Curves:
 
 @dataclass(frozen=True)
 class ConceptFrequency:
-    """How often a concept is chosen for a class when the search is repeated."""
+    """How often a concept is chosen for a class when the search is repeated; earlier versions had no words."""
 
     class_: str
     concept: str
     frequency: float
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class CubeFrequency:
-    """How often a cube is chosen for a class when the search is repeated."""
+    """How often a cube is chosen for a class when the search is repeated; earlier versions had no words."""
 
     class_: str
     text: str
     frequency: float
     in_formula: bool
+    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
