@@ -600,6 +600,39 @@ def test_the_navigation_stays_and_marks_where_one_is(opened):
         assert page.locator(f"#{name} h2").bounding_box()["y"] >= bar["height"]
 
 
+def test_on_a_phone_the_navigation_shows_where_one_is(opened):
+    page = opened("certified", viewport={"width": 390, "height": 844}).page
+    names = page.eval_on_selector_all("nav a", "links => links.map((link) => link.hash.slice(1))")
+    for name in (*names, *reversed(names)):
+        page.evaluate("name => document.getElementById(name).scrollIntoView()", name)
+        page.wait_for_timeout(60)
+        marked = page.locator("nav a[aria-current]").bounding_box()
+        assert marked["x"] >= 0
+        assert marked["x"] + marked["width"] <= 390
+
+
+@pytest.mark.parametrize("width", [360, 700, 1000, 1280])
+def test_a_date_with_a_time_is_not_cut_off(opened, width):
+    page = opened("dates", viewport={"width": width, "height": 900}).page
+    # As wide as the text of the browser, which no script can read: 12/24/2021, 05:30:00 PM.
+    for field in page.locator("[type=datetime-local]").all():
+        assert field.bounding_box()["width"] >= 252
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_paper_what_belongs_together_is_not_divided(opened):
+    page = opened("certified").page
+    page.emulate_media(media="print")
+
+    def style(selector: str, name: str) -> set[str]:
+        read = f"all => all.map((node) => getComputedStyle(node).{name})"
+        return set(page.eval_on_selector_all(selector, read))
+
+    assert style("h2, h3, h4, caption, thead, summary", "breakAfter") == {"avoid"}
+    assert style("tbody tr:first-child", "breakBefore") == {"avoid"}
+    assert style(".card, .tile, .chart, #training, pre, tr", "breakInside") == {"avoid"}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_tables_stack_on_a_phone(opened, name):
     page = opened(name, viewport={"width": 390, "height": 844}).page

@@ -388,11 +388,14 @@
     const top = document.querySelector("nav").getBoundingClientRect().bottom + 60;
     const passed = links.filter((link) => byId(link.hash.slice(1)).getBoundingClientRect().top <= top);
     const atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
-    const current = atEnd && window.scrollY > 0 ? links[links.length - 1] : passed[passed.length - 1];
+    const current = atEnd && window.scrollY > 0 ? links[links.length - 1] : passed[passed.length - 1] || links[0];
     for (const link of links) {
       if (link === current) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    // On a phone the line of links is wider than the screen.
+    const bar = current.closest("ul"), { left, right } = current.getBoundingClientRect(), box = bar.getBoundingClientRect();
+    if (left < box.left || right > box.right) bar.scrollLeft += left - box.left - (box.width - (right - left)) / 2;
   }
   let waiting = false;
   window.addEventListener("scroll", () => {
