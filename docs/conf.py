@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,15 @@ html_sidebars = {name: [] for name in ("index", "getting_started", "why", "metho
 
 def link_to_repository(app: Sphinx, docname: str, source: list[str]) -> None:
     """Turn links to files outside `docs/` into links to the repository, where readers of the site find them."""
-    source[0] = re.sub(r"\]\(\.\./(?!CONTRIBUTING)([^)#]+)", rf"]({REPOSITORY}/blob/main/\1", source[0])
-    source[0] = source[0].replace("](../CONTRIBUTING.md", "](contributing.md")
+    folder = posixpath.dirname(f"docs/{docname}")
+
+    def linked(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(folder, found[1]))
+        if path.startswith("docs/"):
+            return found[0]
+        return "](contributing.md" if path == "CONTRIBUTING.md" else f"]({REPOSITORY}/blob/main/{path}"
+
+    source[0] = re.sub(r"\]\((\.\./[^)#]+)", linked, source[0])
 
 
 def setup(app: Sphinx) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,6 +123,7 @@ def result_of(case: Case) -> dict[str, Any]:
             {
                 "row": 5 * i + 3, "label": labels[i], "network": str(case.network[i]), "rules": answers[i],
                 "bits": "".join(map(str, bits[i].astype(int))),
+                "cells": [_cell(case.table[column][i]) for column in rules.columns],
             }
             for i in range(n)
         ],
@@ -135,6 +137,18 @@ def result_of(case: Case) -> dict[str, Any]:
         ],
     }  # fmt: skip
     return {**result, **case.more}
+
+
+def _cell(value: Any) -> Any:
+    """A cell as `result.json` holds it."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value != value:
+        return None
+    return value.replace("T", " ") if isinstance(value, str) and is_time(value) else value
+
+
+def is_time(text: str) -> bool:
+    return re.match(r"\d{4}-\d\d-\d\dT", text) is not None
 
 
 def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.scripts import ROOT
 
+REPOSITORY = "https://github.com/logiclens/logiclens"
 SITE = ROOT / "docs" / "_build" / "html"
 MAIN = ["getting_started", "guides", "why", "method", "results_overview", "glossary", "api", "faq", "contributing"]
 NARROW = {"width": 390, "height": 844}
@@ -84,6 +85,19 @@ def test_every_internal_link_leads_to_a_page_and_place(page, site):
             broken.append((name, link))
     assert broken == []
     assert len(links) > 1000
+
+
+def test_every_link_to_the_repository_names_a_file_of_it(page, site):
+    missing, found = [], 0
+    for name in pages():
+        page.goto(site + name, wait_until="domcontentloaded")
+        for link in page.evaluate(LINKS):
+            kind, _, path = urldefrag(link)[0].partition(f"{REPOSITORY}/")[2].partition("/main/")
+            found += kind in ("blob", "tree")
+            if kind in ("blob", "tree") and not (ROOT / path).exists():
+                missing.append((name, link))
+    assert missing == []
+    assert found > 5
 
 
 def test_the_navigation_opens_every_main_page(page, site):

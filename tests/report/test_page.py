@@ -7,6 +7,7 @@ import copy
 import hashlib
 import html
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -26,12 +26,26 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from logiclens.errors import LogicLensError
+from logiclens.formula import parse
+from logiclens.formula.english import cube_words
+from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.text import format_formula
 from logiclens.report import Result, read_result, render
-from logiclens.report.charts import MOST_BARS, icon_array, loss_chart, relevance_chart
-from logiclens.report.page import deciding, differing, doubts, lead, no_better, shade, standing, tiles
-from logiclens.report.result import Relevance
+from logiclens.report.charts import icon_array, icon_count, loss_chart
+from logiclens.report.page import (
+    MOST_LEANINGS,
+    agreements,
+    deciding,
+    differing,
+    doubts,
+    lead,
+    no_better,
+    shade,
+    standing,
+    tiles,
+)
 from logiclens.words import readable
-from tests.report_cases import CASES, Case, patients, result_of
+from tests.report_cases import CASES, PREDICATES, Case, patients, result_of
 from tests.report_cases import share as counted_share
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +178,25 @@ def test_what_the_script_reads_is_what_the_result_says():
             text: [[names.index(name), int(sign)]] for name, sign in literals.items() for text in [words[name][sign]]
         }
         assert dict(cube["conditions"]) == told
-    assert [row[4] for row in data["rows"]] == [row["bits"] for row in result["rows"]]
+    choices = [field["choices"] for field in data["fields"]]
+    held = [
+        [listed[cell][1] if listed else cell for listed, cell in zip(choices, row[4], strict=True)]
+        for row in data["rows"]
+    ]
+    assert held == [row["cells"] for row in result["rows"]]
+
+
+def test_without_raw_values_no_row_is_named(result):
+    older = {
+        **result,
+        "rows": [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]],
+    }
+    page = page_of(older)
+    data = json.loads(Reader(page).scripts[0][1])
+    assert data["rows"] == []
+    assert data["typical"] in {row["bits"] for row in result["rows"]}
+    assert "The fields begin with typical values, which are those of no row." in plain(page)
+    assert "Start from a held-out row" not in plain(page)
 
 
 # Numbers, counted again --------------------------------------------------------------------------------------------
@@ -309,7 +341,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
-    assert f"About {100 * right:.0f} of 100 such rows are died." in card
+    assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such held-out rows are died." in card
     assert f"Right when it decides {100 * right:.0f}% " in card
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()
     assert f"Finds, of all died {100 * found:.0f}% " in card
@@ -402,9 +434,7 @@ def test_the_header_says_whether_the_rules_are_the_model(result):
         "The rules are the model for died (proved); for survived they only approximate it."
     )
     assert "for other rows nothing is proved" in told(standing, changed(result, equals_network=True))
-    unequal = changed(result)
-    unequal["classes"][0]["fidelity"] = 0.9
-    assert "they agree with it on 90% to 96% of the rows they were made from" in told(standing, unequal)
+    assert told(standing, result).endswith("the share above says how often the two give the same answer.")
     assert "not measured" in told(standing, changed(result, fidelity=None))
     certified = plain(page_of(changed(result, certified={**proof, "refit": True})))
     assert "same answer on all 4 rows of its 2 concepts. The closest call is 1, rounding is off by 1e-06" in certified
@@ -425,17 +455,81 @@ PROOF = {"domain": "all 4 rows of its 2 concepts", "smallest_logit": 1.0, "round
 
 
 def test_where_network_and_rules_differ_is_said(result):
-    assert told(differing, result).startswith("Taking every class on its own, they agree on 98% of the answers. Where")
-    assert told(differing, {**result, "gap": None}) == "The rows on which they differ were not looked into."
+    assert told(differing, result) == (
+        "The summary says how often they give the same answer. “Try it” lists the held-out rows on which they do not."
+    )
+    unknown = {**changed(result, fidelity=None), "gap": None}
+    assert told(differing, unknown) == "The rows on which they differ were not looked into."
     assert told(differing, {**changed(result, equals_network=True), "gap": None}).startswith("On none of the rows")
     assert (
         told(differing, {**changed(result, certified=PROOF), "gap": None})
         == "Nowhere: it is proved that they answer alike."
     )
-    assert told(differing, {**result, "gap": {"agree": 1.0, "steps": []}}).endswith(
-        "they agree on 100% of the answers."
-    )
     assert "11 change when the network sees its relevant concepts only" in plain(page_of(result))
+
+
+def test_one_agreement_is_in_the_summary_and_others_are_folded(result):
+    unequal = changed(result)
+    unequal["classes"][0]["fidelity"] = 0.9
+    page = page_of(unequal)
+    summary = plain(page[page.index('<section id="summary"') : page.index('<section id="rules"')])
+    assert re.findall(r"(\S+) the same answer", summary) == ["90%", "give"]
+    unfolded = plain(re.sub(r"<details.*?</details>", "", page[: page.index('id="data"')], flags=re.DOTALL))
+    assert unfolded.count("90%") == 1
+    assert "95.5" not in unfolded
+    assert "idelity" not in unfolded
+    said = [(one.share, one.counts.partition(":")[0]) for one in told(agreements, unequal)]
+    assert said == [
+        ("90.0%", "of the rows that the rules were made from"),
+        ("95.5%", "of the rows that the rules were made from"),
+        ("95.5%", "of the answers to held-out rows, one for each row and class"),
+    ]
+    assert all(one.counts in plain(page) for one in told(agreements, unequal))
+    assert told(agreements, changed(result, certified=PROOF)) == ()
+    assert [one.share for one in told(agreements, {**result, "metrics": []})] == ["95.5%", "97.8%"]
+
+
+def test_stability_and_groups_are_told_in_the_words_of_rules():
+    case = CASES["certified"]()
+    rule, facts = case.rules.rules[1], case.rules.facts
+    words = cube_words(rule.cubes[0], case.rules.predicates, facts)
+    symbols = format_formula(rule.cubes[0], "unicode")
+    result = saved(case)
+    result["stability"]["cubes"] = [
+        {"class": "middle", "text": symbols, "frequency": 0.9, "in_formula": True, "words": words}
+    ]
+    result["protected"] = [{"column": "gender", "groups": result["statistics"]["subgroups"], "used_by": [symbols]}]
+    page = page_of(result)
+    for part in ("stability", "knowledge"):
+        section = plain(page[page.index(f'<section id="{part}"') :].partition("</section>")[0])
+        assert words in section
+        assert "∧" not in section
+        assert "¬" not in section
+
+
+def test_try_it_says_intervals_as_the_rules_do():
+    case = patients()
+    facts = replace(case.rules.facts, whole=("age",), complete=("age",))
+    between = parse('"age >= 66" & ~"age >= 78"')
+    rules = RuleSet(
+        (Rule("died", between, (0.7,)), Rule("survived", parse("smoker"), (0.6,))), PREDICATES, facts=facts, otherwise=1
+    )
+    page = page_of(saved(replace(case, rules=rules)))
+    data = json.loads(Reader(page).scripts[0][1])
+    assert "age from 66 to 77" in plain(page)
+    assert [words for unit in data["units"] for _, words, _ in unit["states"]][:3] == [
+        "age is below 66", "age from 66 to 77", "age is at least 78",
+    ]  # fmt: skip
+
+
+def test_a_rule_with_few_rows_has_as_many_dots():
+    result = saved(patients())
+    entry = result["classes"][0]
+    entry["decided"] = [counted_share(6, 6), counted_share(3, 8), counted_share(150, 200)]
+    page = page_of(result)
+    assert re.findall(r'class="icons" [^>]*aria-label="([^"]*died)"', page)[:3] == [
+        "6 of 6 such held-out rows are died", "3 of 8 such held-out rows are died", "75 of 100 such rows are died"
+    ]  # fmt: skip
 
 
 def test_the_comparison_with_one_condition_is_honest(result):
@@ -455,49 +549,95 @@ def test_shades_of_the_confusion_grow_with_the_share():
 # Charts ------------------------------------------------------------------------------------------------------------
 
 
-def bars(svg: str) -> list[tuple[float, bool]]:
-    """Length and whether it is full, of each bar."""
-    found = []
-    for path in ElementTree.fromstring(svg).iter("path"):
-        style = path.get("style", "")
-        if path.get("clip-path") and "stroke: var(--accent)" in style:
-            xs = [float(x) for x in re.findall(r"[ML] ([\d.]+)", path.get("d"))]
-            found.append((max(xs) - min(xs), "fill: var(--accent)" in style))
-    return found
+def test_relevance_shows_the_rule_first_and_reasons_unfolded(result):
+    shares = [("a", 0.4, True), ("b", 1.0, False), ("c", 0.9, True), ("d", 0.5, False), ("e", 0.7, False)]
+    entries = [
+        {
+            "concept": name,
+            "relevance": share,
+            "used": used,
+            "reason": "" if used else f"why not {name}",
+            "words": name * 2,
+        }
+        for name, share, used in shares
+    ]
+    page = page_of(changed(result, relevance=entries))
+    section = page[page.index('<section id="relevance"') : page.index('<section id="more"')]
+    assert "<details" not in section
+    text = plain(section)
+    first = text[text.index("In the rules") : text.index("In the rules", text.index("Not in the rules, and why") + 30)]
+    assert first.split() == [
+        "In",
+        "the",
+        "rules",
+        "cc",
+        "0.90",
+        "aa",
+        "0.40",
+        "Not",
+        "in",
+        "the",
+        "rules,",
+        "and",
+        "why",
+        "bb",
+        "1.00",
+        "Why",
+        "not",
+        "b.",
+        "ee",
+        "0.70",
+        "Why",
+        "not",
+        "e.",
+        "dd",
+        "0.50",
+        "Why",
+        "not",
+        "d.",
+        "died",
+        "is",
+        "survived",
+    ]
+    assert section.count('class="used" style="width: 90.0%"') == 2
+    assert section.count('<span style="width: 100.0%"') == 2
 
 
-@given(st.lists(st.tuples(st.floats(0.05, 1), st.booleans()), min_size=1, max_size=15))
-def test_bars_show_relevance_and_are_full_where_used(entries):
-    relevance = [Relevance(f"c{i}", r, u) for i, (r, u) in enumerate(entries)]
-    drawn = bars(relevance_chart(relevance, key="k", label="relevance"))
-    wanted = sorted(entries, key=lambda entry: -entry[0])[:MOST_BARS]
-    assert [full for _, full in drawn] == [used for _, used in wanted]
-    lengths = np.array([length for length, _ in drawn])
-    assert lengths / lengths[0] == pytest.approx([r / wanted[0][0] for r, _ in wanted], abs=1e-4)
+def test_conditions_of_little_relevance_are_folded_away(result):
+    entries = [{"concept": f"c{i}", "relevance": 1 - i / 40, "used": False, "reason": "why"} for i in range(20)]
+    page = page_of(changed(result, relevance=entries))
+    section = page[page.index('<section id="relevance"') : page.index('<section id="more"')]
+    shown, folded = section.split("<details", 1)
+    assert re.findall(r"c\d+(?=</span>)", shown) == [f"c{i}" for i in range(MOST_LEANINGS)]
+    assert "8 less relevant conditions" in folded
 
 
-def test_charts_take_the_pages_colours_and_have_unique_ids():
-    relevance = [Relevance("名前 $x$ <b>\n\x00", 1.0, True)]
-    first, second = (relevance_chart(relevance, key=key, label="a & b") for key in ("one", "two"))
+def test_charts_take_the_pages_colours_and_have_unique_ids(result):
+    history = read_result(result).history
+    first, second = (loss_chart(history, key=key, label="a & b") for key in ("one", "two"))
     assert not re.search(r"#[0-9a-f]{6}\b", first)
     assert "<metadata" not in first
     assert "<style" not in first
     ids = [set(re.findall(r' id="([^"]*)"', svg)) for svg in (first, second)]
     assert ids[0]
     assert not ids[0] & ids[1]
-    texts = [text.text for text in ElementTree.fromstring(first).iter("text")]
-    assert texts == ["0", "0.5", "1", "relevance", "名前 $x$ <b>", "1.00"]
     assert ElementTree.fromstring(first).get("aria-label") == "a & b"
 
 
-@given(st.floats(0, 1))
-def test_icons_show_a_share_and_all_or_none_only_then(share):
-    drawn = ElementTree.fromstring(icon_array(share, label="a < b"))
+@given(st.integers(0, 130).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
+def test_icons_are_as_many_as_said(counts):
+    full, total = counts
+    drawn = ElementTree.fromstring(icon_array(full, total, label="a < b"))
     dots = {
         path.get("class"): sum((int(h) + 9) // 10 for h in re.findall(r"h(-?\d+)", path.get("d"))) for path in drawn
     }
-    full = dots.get("full", 0)
-    assert full + dots.get("hollow", 0) == 100
+    assert (dots.get("full", 0), dots.get("hollow", 0)) == (full, total - full)
+    assert drawn.get("viewBox") == f"0 0 200 {10 * math.ceil(total / 20)}"
+
+
+@given(st.floats(0, 1))
+def test_all_or_no_icons_are_full_only_for_all_or_none(share):
+    full = icon_count(share)
     assert abs(full - 100 * share) <= 1
     assert (full in (0, 100)) == (share in (0, 1))
 
@@ -534,7 +674,7 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs"}
+LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells", "reason", "words"}
 """Fields that results of the same schema may lack, because earlier versions did not write them."""
 
 

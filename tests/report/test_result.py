@@ -178,6 +178,39 @@ def test_each_row_says_its_label_its_answers_and_its_concepts(either):
         assert row.bits == "".join("1" if bit[i] else "0" for bit in bits)
 
 
+def test_each_row_has_its_raw_values_where_the_rules_ask(either):
+    _, result = either
+    rows, _ = aside(result)
+    asked = list(result.rules.columns)
+    assert set(asked) < set(FRAME.columns)
+    assert [list(row.cells) for row in result.rows] == rows[asked].to_numpy(dtype=object).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
+def test_raw_values_keep_gaps_and_times_and_leave_out_inexact_rows():
+    rng = np.random.default_rng(5)
+    n = 240
+    seen = pd.Series(pd.Timestamp("2023-04-19 22:50") + pd.to_timedelta(rng.integers(0, 500_000, n), unit="min"))
+    seen[::6] += pd.Timedelta(microseconds=7)
+    frame = pd.DataFrame({"seen": seen, "age": rng.integers(20, 95, n).astype(float)})
+    frame.loc[::9, "age"] = np.nan
+    labels = (frame["seen"].dt.hour >= 12) | (frame["age"] >= 75)
+    model = EntropyClassifier(set_aside=0.25, committee=3, epochs=60).fit(frame, labels)
+    result = result_of(model, model.explain(), Source("times.csv", n, 2, "late"))
+    asked = list(result.rules.columns)
+    assert set(asked) == {"seen", "age"}
+    inexact = 0
+    for row in result.rows:
+        raw = frame.iloc[row.row - 1]
+        if raw["seen"].microsecond:
+            assert row.cells == ()
+            inexact += 1
+            continue
+        told = {"seen": raw["seen"].strftime("%Y-%m-%d %H:%M"), "age": None if np.isnan(raw["age"]) else raw["age"]}
+        assert row.cells == tuple(told[column] for column in asked)
+    assert 0 < inexact < len(result.rows)
+
+
 def test_a_class_names_its_best_single_condition_and_dependencies(either):
     model, result = either
     rows, truth = aside(result)
@@ -197,6 +230,8 @@ def test_a_class_names_its_best_single_condition_and_dependencies(either):
         assert entry.simplest.f1 == pytest.approx(found)
         shares = {one.concept: one.relevance for one in entry.relevance}
         assert all(shares[c] == pytest.approx(model.relevance_.loc[entry.name, c], abs=1e-6) for c in shares)
+        assert all(c.words for c in entry.relevance)
+        assert all(c.used or c.reason for c in entry.relevance)
         assert {c.concept for c in entry.relevance if c.used} <= set(model.rules_.formulas[place].concepts)
         assert (entry.certified is not None) == model.exact
 

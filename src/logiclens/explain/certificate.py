@@ -172,7 +172,14 @@ def _formula(entry: Mapping[str, Any]) -> DNF:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The claims for all heads of a network."""
+    """The claims for all heads of a network.
+
+    >>> from logiclens import EntropyClassifier
+    >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> print(model.certificate_.heads[1].formula, model.certificate_.heads[1].domain)
+    x0 & x1 all 4 rows of its 2 concepts
+    """
 
     heads: tuple[HeadCertificate, ...]
 

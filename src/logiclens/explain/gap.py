@@ -169,6 +169,10 @@ class SplitSuggestion:
         cut: additional threshold (`>=`) beside 0.5; None if the concept is not a relevant one and would help as it is.
         separated: weight of the contradicting rows that the suggestion would resolve.
         of: weight of all rows whose answer differs from the majority of their Boolean row.
+
+    >>> suggestion = SplitSuggestion("a", 0.75, separated=8.0, of=10.0)
+    >>> print(f"{suggestion.concept} >= {suggestion.cut} would resolve {suggestion.separated:g} of {suggestion.of:g}")
+    a >= 0.75 would resolve 8 of 10
     """
 
     concept: str

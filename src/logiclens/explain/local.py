@@ -41,6 +41,18 @@ class LocalExplanation:
             formula, or if formula and network disagree on the row.
         agrees: whether class formula and network agree on the row; None without a formula.
         by_default: whether the row has the class only because no formula fires on it.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> from logiclens import explain_all, explain_local
+    >>> local = explain_local(network, [[1, 1]], explanation=explain_all(network, rows))
+    >>> print(local.name, local.holds, local.reduced)
+    1 True a & b
     """
 
     name: str

@@ -25,7 +25,12 @@ from logiclens.words import for_reading
 
 @dataclass(frozen=True)
 class TraceStep:
-    """One candidate cube: the number of yes rows it covers, its gain, and why it was kept or dropped."""
+    """One candidate cube: the number of yes rows it covers, its gain, and why it was kept or dropped.
+
+    >>> from logiclens.formula import Cube, Literal
+    >>> print(TraceStep(Cube([Literal("a")]), support=12, gain=0.25, kept=True, why="it improves the score"))
+    + a   (support 12, gain +0.2500): it improves the score
+    """
 
     cube: Cube
     support: float

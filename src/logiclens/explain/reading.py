@@ -65,6 +65,18 @@ class Reading:
         uses: `uses[i, j]` is whether concept j is relevant to head i: μ, or what the head keeps if it was made exact.
         class_names: name of the class of each head.
         network: the network.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> from logiclens.explain import read
+    >>> reading = read(network, rows)
+    >>> reading.yes[:4].tolist()
+    [[True, False], [True, False], [True, False], [False, True]]
     """
 
     table: ConceptTable

@@ -123,6 +123,18 @@ class ClassExplanation:
         certificate: claim that head and formula are equal on a stated domain, if the network was made exact.
         path: the formulas of every length that the search found, each with its cross-validated macro-F1.
         price: the macro-F1 that a literal had to earn in the search; None if it was not searched.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> from logiclens import explain_class
+    >>> told = explain_class(network, rows, target=1)
+    >>> print(told.formula, told.fidelity)
+    a & b 1.0
     """
 
     name: str
@@ -220,6 +232,18 @@ class Explanation(Sequence[ClassExplanation]):
         stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> from logiclens import explain_all
+    >>> explanation = explain_all(network, rows)
+    >>> print(explanation[1].formula, len(explanation))
+    a & b 2
     """
 
     classes: tuple[ClassExplanation, ...]

@@ -479,6 +479,11 @@ class Minimum:
     """A minimised formula, and whether it is proved that no other has fewer literals, then fewer cubes.
 
     If negations break the ties, the proof is about the literals.
+
+    >>> from logiclens.formula import minimise_complete
+    >>> minimum = minimise_complete([False, True, True, True], ["a", "b"])
+    >>> print(minimum.formula, minimum.proved)
+    a | b True
     """
 
     formula: DNF

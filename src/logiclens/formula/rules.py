@@ -44,6 +44,10 @@ class Figures:
         rows: number of rows.
         accuracy: share of the rows, by weight, that get their class.
         macro_f1: mean F1 of the decision over the classes.
+
+    >>> figures = Figures("100 held-out rows", rows=100, accuracy=0.9, macro_f1=0.85)
+    >>> figures.accuracy
+    0.9
     """
 
     source: str

@@ -18,7 +18,13 @@ from logiclens.words import for_reading
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A Boolean row with both answers of the network: the paper's colliding representations."""
+    """A Boolean row with both answers of the network: the paper's colliding representations.
+
+    >>> from logiclens.formula import TruthTable
+    >>> table = TruthTable.of([[0, 1], [0, 1], [1, 1]], ["a", "b"], answers=[False, True, True])
+    >>> print(table.contradictions[0])
+    ~a & b: answered yes 1 times and no 1 times
+    """
 
     row: Cube
     yes: float

@@ -47,6 +47,13 @@ class Measured:
         statistics: how the rules decide for each class, and where each rule fires.
         confusion: how many rows of which class got which answer; None if a row can have several labels.
         accuracy: share of the rows, by weight, that get their class; with several labels, of all labels.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.formula.rule_set import Rule, RuleSet
+    >>> rules = RuleSet((Rule("ill", parse("old"), (0.0,)), Rule("well", parse("~old"), (0.0,))))
+    >>> measured = rules.measure({"old": [1, 1, 0, 0], "state": ["ill", "ill", "well", "ill"]}, "state")
+    >>> print(measured.accuracy, measured.statistics["ill"].decision.recall)
+    0.75 66.7% (20.8–93.9%), 2 of 3
     """
 
     rules: RuleSet

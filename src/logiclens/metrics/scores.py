@@ -114,6 +114,11 @@ class Fidelity:
     """How often formulas and network agree, with the numbers needed to judge it.
 
     With many classes, formulas that never fire already agree with the network on most rows: `constant_false`.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.metrics import fidelity
+    >>> fidelity([parse("a")], [[1], [0], [0], [0]], [[1], [1], [0], [0]])
+    Fidelity(accuracy=0.75, macro_f1=0.7333333333333334, constant_false=0.5, constant_formulas=0)
     """
 
     accuracy: float
@@ -188,7 +193,13 @@ def _checked_weight(truth: NDArray[Any], prediction: NDArray[Any], weight: Array
 
 @dataclass(frozen=True)
 class Consistency:
-    """The mean over classes, and the number of classes left out because their formulas use no concept."""
+    """The mean over classes, and the number of classes left out because their formulas use no concept.
+
+    >>> from logiclens.formula import parse
+    >>> from logiclens.metrics import consistency
+    >>> consistency([[parse("a | b")], [parse("a")]])
+    Consistency(value=0.75, left_out=0)
+    """
 
     value: float
     left_out: int
@@ -265,6 +276,11 @@ class Metric:
         below: keys of the metrics that it is printed below, so that these are not misread.
         label: its name there.
         score: computes it from scored rows; None where it is measured elsewhere.
+
+    >>> from logiclens.metrics.scores import metric_named
+    >>> metric = metric_named("fidelity")
+    >>> print(metric.name, metric.unit)
+    fidelity %
     """
 
     key: str

@@ -28,6 +28,16 @@ class Intervention:
         predictions_before: the class of each row, or 1 (yes) or 0 (no) for each row and head.
         predictions_after: the same after the intervention.
         changed: whether the prediction of each row changed.
+
+    >>> import torch
+    >>> from logiclens.explain import compile_formulas
+    >>> from logiclens.formula import parse
+    >>> from logiclens.nn import ConceptBottleneck
+    >>> network = compile_formulas([parse("tall & ~dark")], ["tall", "dark"])
+    >>> model = ConceptBottleneck(torch.nn.Identity(), network, hard=True, names=("tall", "dark"))
+    >>> changed = model.intervene(torch.tensor([[9.0, 9.0]]), {"dark": 0})
+    >>> print(changed.predictions_before.tolist(), changed.predictions_after.tolist())
+    [[0]] [[1]]
     """
 
     concepts_before: Float[Tensor, "batch concept"]

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from logiclens.report.result import Curves, Relevance
-from logiclens.words import readable, shortened
+from logiclens.report.result import Curves
+from logiclens.words import readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MOST_BARS = 12
-"""The most concepts in a chart; the table below it lists all of them."""
 
 # matplotlib draws in placeholder colours, which the page replaces with those of its light or dark theme.
 _INK, _MUTED, _ACCENT, _SECOND, _LINE = (f"#01020{i}" for i in range(1, 6))
@@ -32,36 +28,11 @@ _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "logiclens", "path.simplify": True,
     "text.color": _INK, "axes.labelcolor": _MUTED, "axes.edgecolor": _LINE, "axes.linewidth": 1.0,
     "xtick.color": _MUTED, "ytick.color": _MUTED, "font.size": 9.0, "axes.facecolor": "none",
-    "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False, "text.parse_math": False,
+    "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False,
 }  # fmt: skip
 _WIDTH = 3.9  # inches: 374 px, about the width of a phone
 _PER_LINE = 20  # icons
 _NAMESPACE = re.compile(r"\{[^}]*\}")
-
-
-def relevance_chart(relevance: Sequence[Relevance], *, key: str, label: str) -> str:
-    """Draw how much the network depends on each concept: a full bar if the rules use it, a hollow one if not."""
-    shown = sorted(relevance, key=lambda entry: -entry.relevance)[:MOST_BARS]
-
-    def draw(axes: Axes) -> None:
-        for place, entry in enumerate(shown):
-            fill = _ACCENT if entry.used else "none"
-            axes.barh(place, entry.relevance, height=0.34, facecolor=fill, edgecolor=_ACCENT, linewidth=1.2)
-            # The name stands above its bar, so a long name has the whole width.
-            axes.text(0, place - 0.28, shortened(entry.concept, 46), va="bottom", ha="left")
-            axes.text(entry.relevance + 0.015, place, f"{entry.relevance:.2f}", va="center", color=_MUTED)
-        axes.set_xlim(0, 1.14)
-        axes.set_ylim(len(shown) - 0.6, -0.85)
-        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        axes.set_yticks([])
-        axes.set_xlabel("relevance", loc="left")
-        axes.grid(axis="x", color=_LINE, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(length=0)
-
-    height = 0.42 * max(len(shown), 1) + 0.6
-    return _svg(draw, height=height, key=key, label=label, margins=(0.01, 0.45 / height, 0.995, 1 - 0.05 / height))
 
 
 def icon_count(share: float) -> int:
@@ -69,21 +40,27 @@ def icon_count(share: float) -> int:
     return round(100 * share) if share in (0.0, 1.0) else min(99, max(1, round(100 * share)))
 
 
-def icon_array(share: float, *, label: str) -> str:
-    """Draw a hundred dots, of which a share is full, as an SVG element of a page."""
-    full = icon_count(share)
-    tens, ones = divmod(full, _PER_LINE)
+def icon_array(full: int, total: int, *, label: str) -> str:
+    """Draw dots, of which the first are full, as an SVG element of a page."""
     # A dash of no length with round ends is a dot: one path draws them all.
-    lines = [(0, row, _PER_LINE) for row in range(tens)] + [(0, tens, ones)] * bool(ones)
-    rest = [(ones, tens, _PER_LINE - ones)] * bool(ones)
-    rest += [(0, row, _PER_LINE) for row in range(tens + bool(ones), 100 // _PER_LINE)]
     paths = "".join(
-        f'<path class="{kind}" d="{"".join(f"M{10 * x + 5} {10 * y + 5}h{10 * many - 9}" for x, y, many in drawn)}"/>'
-        for kind, drawn in (("full", lines), ("hollow", rest))
-        if drawn
+        f'<path class="{kind}" d="{"".join(f"M{10 * x + 5} {10 * y + 5}h{10 * many - 9}" for x, y, many in lines)}"/>'
+        for kind, lines in (("full", _lines(0, full)), ("hollow", _lines(full, total)))
+        if lines
     )
-    box = f"0 0 {10 * _PER_LINE} {1000 // _PER_LINE}"
+    box = f"0 0 {10 * _PER_LINE} {10 * -(-total // _PER_LINE)}"
     return f'<svg class="icons" viewBox="{box}" role="img" aria-label="{escape(readable(label))}">{paths}</svg>'
+
+
+def _lines(first: int, last: int) -> list[tuple[int, int, int]]:
+    """Return the icons from the first to below the last as lines: column, row, and how many."""
+    lines = []
+    while first < last:
+        y, x = divmod(first, _PER_LINE)
+        many = min(_PER_LINE - x, last - first)
+        lines.append((x, y, many))
+        first += many
+    return lines
 
 
 def loss_chart(history: Curves, *, key: str, label: str) -> str:
@@ -126,9 +103,7 @@ def _svg(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        # The browser's fonts are used, so a letter that matplotlib's font lacks does not matter.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with matplotlib.rc_context():
         # Ignore the user's matplotlib settings: the same result gives the same page everywhere.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)

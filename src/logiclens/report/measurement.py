@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -24,9 +26,9 @@ from logiclens.explain.leaning import Leaning, leanings
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
-from logiclens.formula.column_kinds import CATEGORY
+from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import condition_words, english, literal_words
+from logiclens.formula.english import condition_words, cube_words, english, literal_words
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
@@ -73,8 +75,10 @@ from logiclens.report.result import (
     UnusedColumn,
 )
 from logiclens.storage import write_whole
+from logiclens.tables.frames import Column
 from logiclens.words import percent
 
+DATE, DURATION = KINDS["date"], KINDS["timedelta"]
 MOST_ROWS = 1_000
 """The most held-out rows that a result contains."""
 RARE = 0.1
@@ -193,7 +197,8 @@ class ModelMeasurement:
                 condition_words(simplest, self.model.schema_.predicates, self.rules.facts), self._f1_alone(alone, head)
             ),
             relevance=tuple(
-                Relevance(lean.concept, lean.relevance, lean.used, lean.reason) for lean in self._leanings(explained)
+                Relevance(lean.concept, lean.relevance, lean.used, lean.reason, self._words(lean.concept))
+                for lean in self._leanings(explained)
             ),
             decided=self._decided(head),
         )
@@ -209,6 +214,13 @@ class ModelMeasurement:
             right = rows & self.truth[:, head]
             shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
         return tuple(shares)
+
+    def _words(self, concept: str) -> str:
+        """Return a condition in words; nothing for a group of categories, which only networks see."""
+        table = self.model.table_
+        if concept in table.names and not table.is_literal[table.names.index(concept)]:
+            return ""
+        return literal_words(Literal(concept), self.model.schema_.predicates, self.rules.facts)
 
     def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
         """What the network leans on; of an exact model the committee, since its own relevance is 1 for all it uses."""
@@ -365,6 +377,7 @@ class ModelMeasurement:
         used = [table.names.index(concept) for concept in self.rules.concepts]
         bits, labels = table.boolean()[:, used], np.asarray(table.labels)
         by_rules, network, names = self.by_rules, None if self.reading is None else self.predicted, table.class_names
+        cells = self._cells(copies.rows[order])
         return tuple(
             HeldOutRow(
                 row=place + 1 if numbers is None else int(numbers[place]),
@@ -372,9 +385,43 @@ class ModelMeasurement:
                 network=None if network is None else _said(network[row], names),
                 rules=_said(by_rules[row], names),
                 bits="".join("1" if bit else "0" for bit in bits[row]),
+                cells=own,
             )
-            for place, row in zip(copies.places[order].tolist(), copies.rows[order].tolist(), strict=True)
+            for place, row, own in zip(copies.places[order].tolist(), copies.rows[order].tolist(), cells, strict=True)
         )
+
+    def _cells(self, rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
+        """Return the raw values of held-out rows in the columns of the rules; none of a row with an inexact one.
+
+        A table in an engine has no raw rows.
+        """
+        raw = {column.name: column.take(rows) for column in self.model.schema_.named(self.aside.columns)}
+        if not self.rules.columns or any(name not in raw for name in self.rules.columns):
+            return [()] * len(rows)
+        told = zip(*(_told_cells(raw[name]) for name in self.rules.columns), strict=True)
+        return [() if any(cell is UNTOLD for cell in cells) else cells for cells in told]
+
+
+UNTOLD = object()
+"""In place of a value that no number and no text of a field tells exactly."""
+
+
+def _told_cells(column: Column) -> list[Any]:
+    """Return the values of a column as JSON holds them, None for missing ones."""
+    gone = column.missing.tolist()
+    return [None if gone[row] else _told_cell(column, row) for row in range(len(column))]
+
+
+def _told_cell(column: Column, row: int) -> Any:
+    kind, value = KINDS[column.kind], column.values[row]
+    if kind is DATE:
+        # The field of a page holds milliseconds, and the years 1 to 9999.
+        is_exact = value == value.astype("datetime64[ms]") and isinstance(value.item(), datetime)
+        return kind.shown_cell(value) if is_exact else UNTOLD
+    if kind is DURATION:
+        return kind.shown_cell(value)
+    cell = column.cell(row)
+    return UNTOLD if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
@@ -636,11 +683,12 @@ def _finite(values: NDArray[np.float64]) -> tuple[float | None, ...]:
 
 
 def _stability(explanation: Explanation, found: Stability) -> Recurrence:
+    meant, facts = explanation.predicates, explanation.facts
     concepts: list[ConceptFrequency] = []
     cubes: list[CubeFrequency] = []
     for counted, explained in zip(found.classes, explanation.classes, strict=True):
         concepts += [
-            ConceptFrequency(counted.name, concept, share)
+            ConceptFrequency(counted.name, concept, share, literal_words(Literal(concept), meant, facts))
             for concept, share in list(counted.concepts.items())[:MOST_TOLD]
         ]
         # A complement has no cubes of its own: its formula is that of the other class.
@@ -648,7 +696,7 @@ def _stability(explanation: Explanation, found: Stability) -> Recurrence:
         for place, (cube, share) in enumerate(counted.cubes.items()):
             if place < MOST_TOLD or cube in own:
                 text = format_formula(DNF([cube]), "unicode")
-                cubes.append(CubeFrequency(counted.name, text, share, cube in own))
+                cubes.append(CubeFrequency(counted.name, text, share, cube in own, cube_words(cube, meant, facts)))
     return Recurrence(
         resamples=found.n_resamples,
         drawn=found.drawn,

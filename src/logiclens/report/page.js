@@ -388,11 +388,14 @@
     const top = document.querySelector("nav").getBoundingClientRect().bottom + 60;
     const passed = links.filter((link) => byId(link.hash.slice(1)).getBoundingClientRect().top <= top);
     const atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
-    const current = atEnd && window.scrollY > 0 ? links[links.length - 1] : passed[passed.length - 1];
+    const current = atEnd && window.scrollY > 0 ? links[links.length - 1] : passed[passed.length - 1] || links[0];
     for (const link of links) {
       if (link === current) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    // On a phone the line of links is wider than the screen.
+    const bar = current.closest("ul"), { left, right } = current.getBoundingClientRect(), box = bar.getBoundingClientRect();
+    if (left < box.left || right > box.right) bar.scrollLeft += left - box.left - (box.width - (right - left)) / 2;
   }
   let waiting = false;
   window.addEventListener("scroll", () => {
@@ -610,10 +613,10 @@
     place.append(list);
   }
 
-  function showRow(bits) {
+  function showRow() {
     if (!byId("row-info") || picked === null) return;
-    const [number, label, network, rules, held] = picked;
-    const isChanged = bits.some((bit, i) => bit !== Number(held[i]));
+    const [number, label, network, rules] = picked;
+    const isChanged = inputs.some((input, i) => input.value !== start[i]);
     const said = network === null ? "the rules say " + rules : "the network says " + network + ", the rules say " + rules;
     byId("row-info").textContent = "Row " + number + " is truly " + label + "; " + said + "." +
       (isChanged ? " You have changed it." : "");
@@ -640,14 +643,14 @@
     showAnswer(bits);
     showFlips(bits, absentOf(values));
     showCubes(bits);
-    showRow(bits);
+    showRow();
     reachable();
   }
 
   function pick(row) {
     picked = row;
-    start = [...row[4]].map(Number);
-    fill(start, true);
+    inputs.forEach((input, i) => { input.value = row[4][i] === null ? "" : String(row[4][i]); });
+    start = inputs.map((input) => input.value);
     show();
   }
 
@@ -691,6 +694,9 @@
     list.addEventListener("change", () => pick(data.rows[Number(list.value)]));
     byId("reset").addEventListener("click", () => pick(picked));
     refill();
+  } else if (data.typical !== null) {
+    fill([...data.typical].map(Number), true);
+    show();
   } else {
     data.units.forEach((unit, i) => { if (!inDates.has(i)) write(unit.fields[0], unit.states[0][2], false); });
     for (const field of new Set(data.dates.flat().flatMap((i) => data.units[i].fields))) writeDate(field, dayText(ANY_DAY));

@@ -17,9 +17,9 @@ from logiclens.formula.dnf import Cube
 from logiclens.formula.english import condition_groups, gap_words, recurrence_words, recurs
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
-from logiclens.report.charts import MOST_BARS, accuracy_chart, icon_array, icon_count, loss_chart, relevance_chart
-from logiclens.report.panel import panel_data, panel_fields
-from logiclens.report.result import ClassResult, Editing, Headline, Recurrence, Result
+from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
+from logiclens.report.panel import panel_data, panel_fields, shown_rows
+from logiclens.report.result import ClassResult, Editing, Headline, Metric, Recurrence, Relevance, Result
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -42,6 +42,8 @@ MOST_ROWS = 200
 """The most row numbers listed for a cube; the page says how many more there are."""
 MOST_SENTENCES = 6
 """The most rules in the summary, which must fit on one printed page; the rules themselves follow below it."""
+MOST_LEANINGS = 12
+"""The most conditions outside the rules that are shown with their relevance; the others are folded away."""
 N_COLORS = 8
 """The number of class colours in `page.css`; further classes begin again with the first."""
 
@@ -119,7 +121,10 @@ class CoveredRows:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its rules in words, their statistics, and how they relate to the network."""
+    """One class: its rules in words, their statistics, and how they relate to the network.
+
+    `inside` are the conditions of the rules that the network leans on, `outside` further ones, each by relevance.
+    """
 
     place: int
     key: str
@@ -138,6 +143,8 @@ class ClassView:
     reason: str
     comparison: str
     covered: tuple[CoveredRows, ...]
+    inside: tuple[Relevance, ...]
+    outside: tuple[Relevance, ...]
 
 
 def class_views(result: Result) -> tuple[ClassView, ...]:
@@ -158,6 +165,7 @@ def _class_view(place: int, result: Result) -> ClassView:
     constant = _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     decided = entry.decided or (None,) * len(rule.cubes)
+    leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
         place=place,
         key=f"class-{place}",
@@ -187,6 +195,8 @@ def _class_view(place: int, result: Result) -> ClassView:
         reason=" ".join(as_sentence(part) for part in (entry.reason, entry.remedy) if part),
         comparison=_comparison(entry),
         covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, rule.cubes, strict=True)),
+        inside=tuple(lean for lean in leans if lean.used),
+        outside=tuple(lean for lean in leans if not lean.used),
     )
 
 
@@ -329,8 +339,8 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),
-        icons="" if right.value is None else icon_array(right.value, label=_of_hundred(right.value, name)),
-        icon_words="" if right.value is None else _of_hundred(right.value, name),
+        icons="" if right.value is None else icon_array(*_icons(right), label=_icon_words(right, name)),
+        icon_words="" if right.value is None else _icon_words(right, name),
         fires_right=share_and_interval(cube.confidence),
         coverage=share_and_interval(cube.coverage),
         coverage_bar=bar(cube.coverage, None),
@@ -340,11 +350,19 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
     )
 
 
-def _of_hundred(share: float, name: str) -> str:
-    """Say of how many rows in a hundred a share is."""
-    count = icon_count(share)
-    about = "" if 100 * share == count else "about "
-    return f"{about}{count} of 100 such rows are {name}"
+def _icons(share: ShareRecord) -> tuple[int, int]:
+    """Return how many dots are full, of how many: of all rows where these are few, else of a hundred."""
+    if share.total < 100 and share.total.is_integer() and share.hits.is_integer():
+        return int(share.hits), int(share.total)
+    return icon_count(share.value or 0.0), 100
+
+
+def _icon_words(share: ShareRecord, name: str) -> str:
+    """Say of how many rows a share is."""
+    full, total = _icons(share)
+    about = "" if share.hits * total == full * share.total else "about "
+    rows = "such rows" if total == 100 else "such held-out rows"
+    return f"{about}{full} of {total} {rows} are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:
@@ -384,7 +402,7 @@ def _status(entry: ClassResult) -> str:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
     if fidelity is None:
         return "How well these rules follow the network was not measured."
-    return f"Approximation: rules and network agree on {percent(fidelity)} of the rows they were made from."
+    return f"Approximation: rules and network agree on {percent(fidelity, 1)} of the rows they were made from."
 
 
 def _comparison(entry: ClassResult) -> str:
@@ -403,6 +421,16 @@ def _comparison(entry: ClassResult) -> str:
         f"What the rules decide scores F1 {percent(own, 1)}. The best single condition alone, “{simplest.text}”, "
         f"scores {percent(simplest.f1, 1)}. {verdict}"
     )
+
+
+def _in_words(result: Result) -> dict[str, str]:
+    """Return the words of every rule, by its formula as text."""
+    pairs = zip(result.rules.rules, result.statistics.classes, strict=True)
+    return {
+        measured.text: _joined(cube_conditions(cube, result.rules))
+        for rule, counted in pairs
+        for cube, measured in zip(rule.cubes, counted.cubes, strict=True)
+    }
 
 
 def _covered(words: str, cube: Cube, name: str, result: Result) -> CoveredRows:
@@ -510,7 +538,8 @@ def _equality(result: Result) -> Tile:
     known = [entry.fidelity for entry in classes if entry.fidelity is not None]
     if not known:
         return Tile(label, "Not measured", "how often they give the same answer", is_text=True)
-    least = "the same answer" if len(known) == 1 else "the same answer, in the class where they differ most"
+    least = "the same answer on the rows they were made from"
+    least += "" if len(known) == 1 else ", in the class where they differ most"
     return Tile(label, percent(min(known)), least)
 
 
@@ -538,29 +567,59 @@ def standing(result: Result) -> str:
         return (
             "On every row they were made from, the rules answer as the network does; for other rows nothing is proved."
         )
-    known = sorted(entry.fidelity for entry in classes if entry.fidelity is not None)
-    if not known:
+    if all(entry.fidelity is None for entry in classes):
         return "The rules only approximate the network; how well was not measured."
-    ends = list(dict.fromkeys((percent(known[0]), percent(known[-1]))))
-    return (
-        "The rules only approximate the network: class by class they agree with it on "
-        f"{' to '.join(ends)} of the rows they were made from."
-    )
+    return "The rules only approximate the network: the share above says how often the two give the same answer."
 
 
 def differing(result: Result) -> str:
-    """Say how often network and rules differ."""
-    gap, classes = result.gap, result.classes
+    """Say where network and rules differ."""
+    classes = result.classes
     if result.editing is not None:
         return "Nowhere: the exported model is compiled from these rules."
-    if gap is None:
-        if all(entry.certified is not None for entry in classes):
-            return "Nowhere: it is proved that they answer alike."
-        if all(entry.equals_network for entry in classes):
-            return "On none of the rows the rules were made from."
+    if all(entry.certified is not None for entry in classes):
+        return "Nowhere: it is proved that they answer alike."
+    if all(entry.equals_network for entry in classes):
+        return "On none of the rows the rules were made from; on other rows they may."
+    if all(entry.fidelity is None for entry in classes) and result.gap is None:
         return "The rows on which they differ were not looked into."
-    agree = f"Taking every class on its own, they agree on {percent(gap.agree)} of the answers."
-    return f"{agree} Where the others were lost:" if any(step.rows for step in gap.steps) else agree
+    listed = " “Try it” lists the held-out rows on which they do not." if shown_rows(result) else ""
+    return f"The summary says how often they give the same answer.{listed}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A share of answers on which rules and network agree, and which answers it counts."""
+
+    share: str
+    counts: str
+
+
+def agreements(result: Result) -> tuple[Agreement, ...]:
+    """Return the agreements of rules and network, each with what it counts; none where they are proved to be equal."""
+    if all(entry.certified is not None for entry in result.classes):
+        return ()
+    together: dict[str, list[str]] = {}
+    for entry in result.classes:
+        if entry.fidelity is not None:
+            together.setdefault(percent(entry.fidelity, 1), []).append(entry.name)
+    on = "of the rows that the rules were made from: whether the rules for"
+    made = [
+        Agreement(share, f"{on} {enumeration(names, 'or')} fire, beside what the network says.")
+        for share, names in together.items()
+    ]
+    held_out = (
+        "of the answers to held-out rows, one for each row and class: whether its rules fire, beside the network."
+    )
+    measured = [figure(metric.value, metric.unit) for metric in result.metrics if _is_agreement(metric)]
+    if result.gap is not None and not measured:
+        measured = [percent(result.gap.agree, 1)]
+    made += [Agreement(share, held_out) for share in measured]
+    return tuple(made)
+
+
+def _is_agreement(metric: Metric) -> bool:
+    return metric.name.startswith("fidelity")
 
 
 def deciding(result: Result) -> str:
@@ -624,8 +683,12 @@ def render(result: Result) -> str:
         deciding=deciding(result),
         differing=differing(result),
         looks="" if result.editing is None else looks_words(result.editing),
+        agreements=() if result.editing is not None else agreements(result),
+        measures=[metric for metric in result.metrics if not _is_agreement(metric)],
+        in_words=_in_words(result),
         fields=panel_fields(result),
-        relevance=[raw(chart) for chart in _relevance(result)],
+        has_rows=bool(shown_rows(result)),
+        most_leanings=MOST_LEANINGS,
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),
         style=raw(_file("page.css")),
@@ -659,7 +722,7 @@ def environment(more: Mapping[str, str] | None = None) -> jinja2.Environment:
         share=share_words,
     )
     pages.filters["raw"] = Markup
-    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, most_bars=MOST_BARS, n_colors=N_COLORS)
+    pages.globals.update(figure=figure, interval=interval, bar=bar, shade=shade, n_colors=N_COLORS)
     return pages
 
 
@@ -688,13 +751,6 @@ def _embedded(value: Any) -> str:
 def _all_conditions(result: Result) -> list[list[Condition]]:
     """Return the conditions of every cube, in the order of the classes."""
     return [cube_conditions(cube, result.rules) for rule in result.rules.rules for cube in rule.cubes]
-
-
-def _relevance(result: Result) -> list[str]:
-    return [
-        relevance_chart(entry.relevance, key=f"relevance-{i}", label=f"Relevance of the conditions for {entry.name}")
-        for i, entry in enumerate(result.classes)
-    ]
 
 
 def _history(result: Result) -> list[str]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.rule_set import RulesRecord
 from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
 
+Cell: TypeAlias = str | bool | float | None
+"""A raw value; None if missing."""
 KIND, SCHEMA = "logiclens result", 2
 READABLE = (1, SCHEMA)
 """The schemas that are read. Schema 1 did not tell what the rules decide from where they fire."""
@@ -83,13 +85,15 @@ class Simplest:
 class Relevance:
     """How much the network depends on a concept, whether the formula uses it, and why the two differ, if they do.
 
-    Concepts of the formula come first. Folders of earlier versions have no reasons.
+    `words` are those of the condition; empty if it has none. Concepts of the formula come first. Folders of earlier
+    versions have neither reasons nor words.
     """
 
     concept: str
     relevance: float
     used: bool
     reason: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,21 +170,23 @@ class Curves:
 
 @dataclass(frozen=True)
 class ConceptFrequency:
-    """How often a concept is chosen for a class when the search is repeated."""
+    """How often a concept is chosen for a class when the search is repeated; earlier versions had no words."""
 
     class_: str
     concept: str
     frequency: float
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class CubeFrequency:
-    """How often a cube is chosen for a class when the search is repeated."""
+    """How often a cube is chosen for a class when the search is repeated; earlier versions had no words."""
 
     class_: str
     text: str
     frequency: float
     in_formula: bool
+    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,24 +269,38 @@ class AnswerCost:
 
 @dataclass(frozen=True)
 class HeldOutRow:
-    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
+    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept.
+
+    `cells` are its raw values, one for each column that the rules ask, None where missing; dates and durations are
+    texts. It is empty if a value has no exact text or number, and in folders of earlier versions.
+    """
 
     row: int
     label: str
     network: str | None
     rules: str
     bits: str
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
 class Result:
     """Everything there is to say about a model and its explanation, measured on held-out rows.
 
-    It holds at most a thousand of these rows, each with its number, its class and its concepts; no raw value of the
-    table. `model_sha256` is the hash of the `model.json` that the result belongs to.
+    It holds at most a thousand of these rows, each with its number, its class, its concepts, and its raw values in the
+    columns that the rules ask. `model_sha256` is the hash of the `model.json` that the result belongs to.
 
     Raises:
         LogicLensError: if its parts are not about the same classes, concepts and cubes.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from logiclens import EntropyClassifier
+    >>> from logiclens.report import Source, result_of
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> result = result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species"))
+    >>> [entry.name for entry in result.classes], result.parts
+    (['0', '1', '2'], Parts(train=114, validation=0, set_aside=36))
     """
 
     kind: str
@@ -347,9 +367,14 @@ class Result:
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
                 raise LogicLensError(f"the result uses the concept {quoted(name)}, which is not among its 'concepts'.")
+        n_columns = len(self.rules.columns)
         for row in self.rows:
             if len(row.bits) != len(known) or set(row.bits) - set("01"):
                 raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
+            if len(row.cells) not in (0, n_columns):
+                raise LogicLensError(
+                    f"'cells' of row {row.row} of the result need one value for each of {n_columns} columns."
+                )
         for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
             if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
                 raise LogicLensError(

@@ -93,6 +93,17 @@ class History:
     """Curves of a training run, one entry per epoch. Validation curves are NaN if there are no validation rows.
 
     `columns()` returns all curves for a plot or a DataFrame.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> history = trained.history
+    >>> print(len(history.loss), history.train_accuracy[-1].item())
+    200 1.0
     """
 
     loss: NDArray[np.float64]
@@ -129,6 +140,16 @@ class TrainResult:
         n_rows: number of training rows.
         n_trained_rows: number of rows that went through the network in each epoch; fewer if rows were counted.
         notes: what the user should know, such as constant concepts.
+
+    >>> import torch
+    >>> from logiclens import ConceptTable
+    >>> from logiclens.nn import EntropyNet
+    >>> from logiclens.train import TrainConfig, fit
+    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 0, 0, 1] * 10)
+    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
+    >>> trained = fit(network, rows, TrainConfig(epochs=200))
+    >>> print(trained.n_rows, trained.n_trained_rows, trained.counted)
+    40 4 True
     """
 
     history: History

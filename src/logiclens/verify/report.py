@@ -264,6 +264,15 @@ class ClassReport:
         rows: number of rows of the domain.
         smallest_logit: smallest `|logit|` on these rows, or a lower bound on it if the head was proved by units.
         bound: bound on float32 rounding.
+
+    >>> import tempfile
+    >>> from logiclens import EntropyClassifier
+    >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> from logiclens.verify import verify
+    >>> report = verify(model.save(tempfile.mkdtemp() + "/model"))
+    >>> print(report.classes[1].formula, report.classes[1].rows)
+    x0 & x1 4
     """
 
     name: str
@@ -319,6 +328,15 @@ class Report:
         is_signed: whether the folder has a signature, which is not checked here.
         hashes: sha256 of each file as it was read, by its name; a signature of the folder must be of these.
         history: what people changed in the rules, as stated.
+
+    >>> import tempfile
+    >>> from logiclens import EntropyClassifier
+    >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> from logiclens.verify import verify
+    >>> report = verify(model.save(tempfile.mkdtemp() + "/model"))
+    >>> [entry.name for entry in report.classes]
+    ['0', '1']
     """
 
     classes: tuple[ClassReport, ...]
