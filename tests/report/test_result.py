@@ -35,7 +35,7 @@ SOURCE = Source("rows.csv", N, 4, "state", "ab" * 32, "logiclens explain rows.cs
 
 def made(exact: bool) -> tuple[EntropyClassifier, Result]:
     model = EntropyClassifier(Booleaniser("quantile"), exact=exact, set_aside=0.25, epochs=60).fit(FRAME, STATE)
-    return model, result_of(model, model.explain(), SOURCE, by="unit")
+    return model, result_of(model, model.explain(), SOURCE, by="unit", row_values=True)
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +186,13 @@ def test_each_row_has_its_raw_values_where_the_rules_ask(either):
     assert [list(row.cells) for row in result.rows] == rows[asked].to_numpy(dtype=object).tolist()
 
 
+def test_a_result_holds_no_raw_value_unless_asked(either):
+    model, _ = either
+    result = result_of(model, model.explain(), SOURCE)
+    assert result.rows
+    assert {row.cells for row in result.rows} == {()}
+
+
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
 def test_raw_values_keep_gaps_and_times_and_leave_out_inexact_rows():
     rng = np.random.default_rng(5)
@@ -196,7 +203,7 @@ def test_raw_values_keep_gaps_and_times_and_leave_out_inexact_rows():
     frame.loc[::9, "age"] = np.nan
     labels = (frame["seen"].dt.hour >= 12) | (frame["age"] >= 75)
     model = EntropyClassifier(set_aside=0.25, committee=3, epochs=60).fit(frame, labels)
-    result = result_of(model, model.explain(), Source("times.csv", n, 2, "late"))
+    result = result_of(model, model.explain(), Source("times.csv", n, 2, "late"), row_values=True)
     asked = list(result.rules.columns)
     assert set(asked) == {"seen", "age"}
     inexact = 0

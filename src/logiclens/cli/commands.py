@@ -236,6 +236,15 @@ def explain(
             rich_help_panel=MEASURING,
         ),
     ] = False,
+    row_values: Annotated[
+        bool,
+        typer.Option(
+            "--row-values",
+            help="Put the raw values of up to 1,000 held-out rows, in the columns of the rules, into the page and the "
+            "folder: “Try it” then starts from them. Default: no raw value.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     protected: Annotated[
         str | None,
         typer.Option(
@@ -318,7 +327,7 @@ def explain(
     """
     from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend, knowledge_cost)
+    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend, knowledge_cost, row_values)
     wanted.check(data=data)
     known = _knowledge(knowledge, protected)
     if knowledge_cost and knowledge is None:

@@ -116,7 +116,7 @@ def tell(
     fitted = time.perf_counter()
     explanation = model.explain(stability=wanted.stability)
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    measured = result_of(model, explanation, source, by=by)
+    measured = result_of(model, explanation, source, by=by, row_values=wanted.row_values)
     result = replace(measured, notes=(*notes, *measured.notes))
     if wanted.knowledge_cost and problem is not None:
         result = compared(model, result, problem.frame, problem.target.to_numpy(), problem.weight)

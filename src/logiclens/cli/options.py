@@ -285,6 +285,7 @@ class ExplainOutputs:
     jobs: int | None = None
     backend: str = "local"
     knowledge_cost: bool = False
+    row_values: bool = False
 
     def check(self, *, data: str | None) -> None:
         """Refuse options that do not fit together and files that cannot be written, before any work."""

@@ -117,7 +117,8 @@ class Source:
 class ModelMeasurement:
     """A model and its explanation on held-out rows: what everything in the result is computed from.
 
-    `reading` is the network's answer on these rows; None if the rules are the model.
+    `reading` is the network's answer on these rows; None if the rules are the model. With `row_values`, the rows that
+    are listed have their raw values.
     """
 
     model: EntropyClassifier
@@ -127,6 +128,7 @@ class ModelMeasurement:
     aside: SetAside
     statistics: RuleStatistics
     reading: Reading | None
+    row_values: bool = False
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
@@ -393,8 +395,10 @@ class ModelMeasurement:
     def _cells(self, rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
         """Return the raw values of held-out rows in the columns of the rules; none of a row with an inexact one.
 
-        A table in an engine has no raw rows.
+        They are told only if somebody asked for them, because a report is made to be sent. A table in an engine has no raw rows.
         """
+        if not self.row_values:
+            return [()] * len(rows)
         raw = {column.name: column.take(rows) for column in self.model.schema_.named(self.aside.columns)}
         if not self.rules.columns or any(name not in raw for name in self.rules.columns):
             return [()] * len(rows)
@@ -464,7 +468,9 @@ MOST_TOLD = 20
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
-def result_of(model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None) -> Result:
+def result_of(
+    model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None, row_values: bool = False
+) -> Result:
     """Measure a fitted model and its explanation on held-out rows.
 
     Args:
@@ -472,6 +478,8 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         explanation: what `model.explain()` returned.
         source: where the rows come from.
         by: a column by which subgroups are measured: its name, or one value for each row that `fit` was given.
+        row_values: whether the listed held-out rows have their raw values in the columns of the rules, so that "Try it"
+            can start from them. Default: False, since a result may be sent on.
 
     Raises:
         LogicLensError: if the model has no held-out rows.
@@ -488,7 +496,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
     rules, table = explanation.rules, aside.table
     statistics, reading = statistics_aside(model, rules, by=by), None if model.exact else model.read(table)
-    told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading)
+    told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading, row_values)
     rows = told.rows()
     return Result(
         kind=KIND,
@@ -713,6 +721,7 @@ def write_report(
     *,
     title: str = "a table",
     by: str | None = None,
+    row_values: bool = False,
 ) -> Path:
     """Write the report page of a fitted model.
 
@@ -722,6 +731,8 @@ def write_report(
         explanation: what `model.explain()` returned. Default: None, explain it now.
         title: the name of the data. Default: "a table".
         by: a column by which subgroups are measured. Default: None.
+        row_values: whether the page holds the raw values of the held-out rows that it lists, in the columns of the
+            rules. Default: False.
 
     Raises:
         LogicLensError: if the model has no held-out rows, the name is not that of a page, or it cannot be written.
@@ -739,5 +750,5 @@ def write_report(
         raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {quoted(target.name)}.")
     told = model.explain() if explanation is None else explanation
     known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "the class")
-    text = render(result_of(model, told, known, by=by))
+    text = render(result_of(model, told, known, by=by, row_values=row_values))
     return write_whole(target, text)
