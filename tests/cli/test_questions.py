@@ -59,7 +59,7 @@ def test_flip_keeps_frozen_columns_and_reaches_the_class():
     assert (row["after"], row["changes"][0]["columns"]) == ("no", ["age"])
     stays = logiclens(*words[:-2], "--freeze", "unit", "--freeze", "age")
     assert "died stays yes" in stays.stdout
-    assert logiclens(*words[:-2], "--to", "yes").stdout == "yes already\n"
+    assert logiclens(*words[:-2], "--to", "yes").stdout == "died is yes already\n"
 
 
 def test_check_proves_and_refutes_with_the_exit_code():

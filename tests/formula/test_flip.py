@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError, UnknownConcept
 from logiclens.formula import Literal, parse
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.english import TableFacts
 from logiclens.formula.flip import Flip
 from logiclens.formula.groups import Groups
@@ -423,3 +424,10 @@ def test_of_two_values_a_change_asks_for_the_other() -> None:
     found = rules.check("never uses 'sex'")
     assert "it holds if sex is man, and fails if sex is woman" in str(found)
     assert RuleSet.from_dict(to_dict(rules)).facts == facts
+
+
+def test_a_time_of_day_is_told_as_it_is_given() -> None:
+    evening = Predicate("hour of admitted", ">=", 20, DatePart("hour", ("admitted",)))
+    rules = RuleSet((Rule("bad", parse("late"), (0.9,)), Rule("good", parse("~late"), (0.9,))), {"late": evening})
+    for cell in ("2024-06-03 10:30", "2024-06-03T10:30", pd.Timestamp("2024-06-03 10:30")):
+        assert str(rules.flip({"admitted": cell})).endswith("at 20:00 or later (it is 10:30)")

@@ -7,6 +7,7 @@ column.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -335,6 +336,9 @@ def now(rules: DecisionRules, concept: str, cells: Mapping[str, Any]) -> str:
     predicate = rules.predicate(concept)
     if predicate.origin is not None and all(column in cells for column in predicate.sources):
         [number] = predicate.origin.values({column: [cells[column]] for column in predicate.sources})
+        clock = re.search(r"[ T]([0-9]{2}:[0-9]{2}(:[0-9]{2})?)", shown(cells[predicate.sources[0]]))
+        if predicate.origin.kind == "hour" and clock is not None and not np.isnan(number):
+            return f"it is {clock[1]}"
         return "it is missing" if np.isnan(number) else f"it is {predicate.origin.interval(int(number), int(number))}"
     if predicate.column in cells:
         value = cells[predicate.column]
