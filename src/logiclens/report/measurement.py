@@ -395,7 +395,8 @@ class ModelMeasurement:
     def _cells(self, rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
         """Return the raw values of held-out rows in the columns of the rules; none of a row with an inexact one.
 
-        They are told only if somebody asked for them, because a report is made to be sent. A table in an engine has no raw rows.
+        They are told only if somebody asked for them, because a report is made to be sent. A table in
+        an engine has no raw rows.
         """
         if not self.row_values:
             return [()] * len(rows)
