@@ -105,7 +105,7 @@ def test_version():
         ("toy --epochs 0", "--epochs: "),
         ("explain x.csv", "there is no file x.csv."),
         ("explain --target died", "--target is about a table, and without one the bundled example is explained"),
-        ("explain --drop died", "name your table, logiclens explain DATA --drop"),
+        ("explain --drop died", "--drop is about a table, and without one the bundled example is explained"),
         ("explain x.csv --target y --json - --report -", "standard output can take one result only"),
         ("explain x.csv --target y --json o --report ./o", "two results cannot be written to one file"),
         ("explain x.csv --target y --json no/where.json", "cannot write no/where.json: there is no folder "),

@@ -71,7 +71,7 @@ def test_a_soft_model_predicts_as_its_network_does(new):
     rows = read_table(new).frame[list(model.feature_names_in_)]
     assert table["predicted died"].tolist() == [str(label) for label in model.predict(rows)]
     probability = model.predict_proba(rows).max(axis=1)
-    np.testing.assert_allclose(table["confidence"].astype(float), probability, atol=5e-5)
+    np.testing.assert_allclose(table["probability"].astype(float), probability, atol=5e-5)
 
 
 def test_with_rules_a_soft_model_lets_its_rules_decide(new):
@@ -166,10 +166,10 @@ def test_predictions_are_written_as_the_name_says(name, new, tmp_path):
     else:
         table = pd.read_csv(tmp_path / name, sep="\t" if name.endswith(".tsv") else ",")
     rules, rows = RuleSet.load(exact().folder), pd.read_csv(new)
-    assert list(table.columns) == ["row", "predicted died", "confidence", "why"]
+    assert list(table.columns) == ["row", "predicted died", "probability", "why"]
     assert table["row"].tolist() == list(range(1, 91))
     assert table["predicted died"].tolist() == rules.predict(rows).tolist()
-    assert table["confidence"].tolist() == rules.confidence(rows).max(axis=1).round(4).tolist()
+    assert table["probability"].tolist() == rules.confidence(rows).max(axis=1).round(4).tolist()
     assert table["why"].str.len().gt(0).all()
 
 

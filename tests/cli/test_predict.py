@@ -163,7 +163,7 @@ def test_kept_texts_are_escaped_and_numbers_are_not(tmp_path):
     assert found["number"].tolist() == [-5] * len(FORMULAS)
 
 
-@pytest.mark.parametrize("name", ["row", "confidence", "why", "predicted died"])
+@pytest.mark.parametrize("name", ["row", "probability", "why", "predicted died"])
 def test_columns_named_like_answers_cannot_be_kept(tmp_path, name):
     patients(5, seed=3).drop(columns="died").assign(**{name: 1}).to_csv(tmp_path / "t.csv", index=False)
     told = refused("predict", exact().folder, "t.csv", "--keep", name, "--why", cwd=tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -330,3 +331,17 @@ def test_rows_of_classes_that_change_places_change_who_decides() -> None:
     assert from_dmn(moved(0, 4), three()).order == (2, 1, 0)
     with pytest.raises(LogicLensError, match="the rules of 'a' stand in several places: classes decide in an order"):
         from_dmn(moved(1, 4), three())
+
+
+@pytest.mark.parametrize("read", [from_xlsx, lambda name, rules: from_dmn(Path(name), rules)])
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "no/where", "."])
+def test_a_file_that_cannot_be_read_is_one_sentence(read, name):
+    with pytest.raises(LogicLensError) as caught:
+        read(name, RuleSet((Rule("ill", parse("old"), (0.9,)),)))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_half_a_character_in_dmn_is_refused():
+    with pytest.raises(LogicLensError, match="the DMN file"):
+        from_dmn("<definitions>\ud800</definitions>", RuleSet((Rule("ill", parse("old"), (0.9,)),)))

@@ -123,9 +123,9 @@ def _check_predict(asked: Answered) -> None:
         if [_cell(row["unit"], form) for row in rows] != kept:
             raise Failure("predict keeps another column")
     for row in rows:
-        trust = row.get("confidence")
+        trust = row.get("probability")
         if trust not in (None, "") and not 0 <= float(trust) <= 1:
-            raise Failure("predict writes a confidence that is not from 0 to 1", str(trust))
+            raise Failure("predict writes a probability that is not from 0 to 1", str(trust))
 
 
 def _written(asked: Answered) -> tuple[list[Record] | None, str]:

@@ -545,7 +545,7 @@ def predict(
     memory: Memory = None,
     quiet: NoNotes = False,
 ) -> None:
-    """Predict the class of each row of a table, with a confidence.
+    """Predict the class of each row of a table, with its probability.
 
     Columns are matched by name. Extra columns are ignored; a missing column is an error that names it. A category that
     training did not have matches no category of the rules, and a missing value is above no threshold; such rows are

@@ -21,7 +21,7 @@ from logiclens.tables.files import NAMES, csv_writer, json_value, records_of, ta
 from logiclens.tables.formats import PARQUET, WRITTEN, suffix_of
 from logiclens.tables.streams import TableStream
 
-ROW, CONFIDENCE, WHY = "row", "confidence", "why"
+ROW, PROBABILITY, WHY = "row", "probability", "why"
 """Columns of the answers, beside the predicted class."""
 
 
@@ -208,7 +208,7 @@ def _answer_names(model: SavedModel, *, why: bool) -> list[str]:
     """Return the names of the columns that `_answers` writes."""
     if model.rules.multilabel:
         return [f"predicted {label}" for label in model.rules.names]
-    return [_name(model), CONFIDENCE, *([WHY] if why else [])]
+    return [_name(model), PROBABILITY, *([WHY] if why else [])]
 
 
 def _check_kept(keep: Sequence[str], answers: Sequence[str]) -> None:
@@ -229,7 +229,7 @@ def _answers(model: SavedModel, rows: pd.DataFrame, *, why: bool) -> pd.DataFram
         dtype = pd.Series(labels).convert_dtypes().dtype if answers.dtype == object else None
         texts = all(isinstance(label, str) for label in labels)
         classes = pd.Series(answers, dtype="str" if texts else dtype)
-        table = pd.DataFrame({_name(model): classes, CONFIDENCE: model.probability(rows).round(4)})
+        table = pd.DataFrame({_name(model): classes, PROBABILITY: model.probability(rows).round(4)})
     if why:
         table[WHY] = pd.Series(model.reasons(rows, answers), dtype="str")
     return table

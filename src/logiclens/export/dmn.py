@@ -34,6 +34,7 @@ from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.formula.rules import THRESHOLD
+from logiclens.storage import checked_path
 
 NAMESPACE = "https://www.omg.org/spec/DMN/20191111/MODEL/"
 TYPES = {
@@ -663,13 +664,16 @@ def read_xml(source: bytes | str | Path, name: str) -> ET.Element:
         source: the XML.
         name: what messages call it.
     """
-    data = (
-        source.encode("utf-8")
-        if isinstance(source, str)
-        else source
-        if isinstance(source, bytes)
-        else source.read_bytes()
-    )
+    if isinstance(source, str):
+        # Half a character is no XML: the parser says where it stands.
+        data = source.encode("utf-8", "surrogatepass")
+    elif isinstance(source, bytes):
+        data = source
+    else:
+        try:
+            data = checked_path(source).read_bytes()
+        except OSError as error:
+            raise LogicLensError(f"{quoted(str(source))} cannot be read: {error.strerror or error}.") from None
     if len(data) > MOST_BYTES:
         raise LogicLensError(f"{name} has {len(data):,} bytes, and at most {MOST_BYTES:,} are read.")
     refused: list[bool] = []

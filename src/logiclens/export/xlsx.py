@@ -12,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
+from logiclens.errors import LogicLensError, named, nearest, quoted, quoted_names
 from logiclens.export.registry import rules_of
 from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_number
 from logiclens.formula.condition import Condition, condition_text, read_conditions
 from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import RuleStatistics, Share, ShareRecord, StatisticsRecord
-from logiclens.storage import scratch_folder
+from logiclens.storage import checked_path, scratch_folder
 from logiclens.tables.workbooks import LONGEST_TEXT, address, sheet_cells
 
 FIXED = ("rule", "use", "class", "comment", "confidence", "stability")
@@ -153,7 +153,10 @@ def from_xlsx(
             file.flush()
             cells = sheet_cells(Path(file.name), called, SHEET)
     else:
-        cells = sheet_cells(Path(source), called, SHEET)
+        try:
+            cells = sheet_cells(checked_path(source), called, SHEET)
+        except OSError as error:
+            raise LogicLensError(f"{named(source)} cannot be read: {error.strerror or error}.") from None
     columns = _columns(cells, called)
     rows = sorted({row for row, _ in cells if row > 1})
     lines: list[Line] = []
