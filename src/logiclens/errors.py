@@ -184,9 +184,13 @@ def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | No
     >>> nearest("AGEE", ["sex", "Age"])
     'Age'
     """
+    return next(iter(nearest_names(name, known, most=1, cutoff=cutoff)), None)
+
+
+def nearest_names(name: str, known: Sequence[str], *, most: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Like `nearest`, but return several names, the most similar first."""
     folded = {text.casefold(): text for text in reversed(known)}
-    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=cutoff)
-    return folded[near[0]] if near else None
+    return [folded[text] for text in difflib.get_close_matches(name.casefold(), list(folded), n=most, cutoff=cutoff)]
 
 
 def quoted(value: Any) -> str:

@@ -685,3 +685,13 @@ def test_messages_about_a_folder_are_never_as_long_as_it(soft, tmp_path):
             told.append(str(error))
     assert len(told) > 100
     assert [message[:200] for message in told if len(message) > 500] == []
+
+
+@pytest.mark.parametrize("unit", ["datetime64[ns]", "datetime64[D]", "timedelta64[ns]"])
+def test_labels_that_would_be_read_as_numbers_are_not_saved(unit, tmp_path):
+    rows = np.array([[0.0], [1.0]] * 30)
+    model = EntropyClassifier(None, committee=1, epochs=2).fit(rows, np.array([0, 1] * 30).astype(unit))
+    assert model.predict(rows).dtype.kind in "mM"
+    with pytest.raises(LogicLensError, match="cannot be saved: write them as text before the fit"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()

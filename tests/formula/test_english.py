@@ -191,7 +191,7 @@ def test_a_known_date_has_known_parts():
     assert gap_words([parse("~late")], meant) == ['A missing value satisfies "from January to May" only.']
 
 
-def test_otherwise_of_what_is_none_of_some_is_one_of_them() -> None:
+def test_otherwise_of_none_of_some_is_one_of_them() -> None:
     meant = {job: Predicate("job", "==", job) for job in ("clerk", "driver")}
     rest = Complement(parse("~clerk & ~driver"))
     assert english(rest, meant, head="0", subject="flag") == "flag is 0 if job is clerk or driver."

@@ -636,7 +636,7 @@ def test_icons_are_as_many_as_said(counts):
 
 
 @given(st.floats(0, 1))
-def test_all_or_no_icons_are_full_only_for_all_or_none(share):
+def test_only_all_or_none_fills_all_or_no_icons(share):
     full = icon_count(share)
     assert abs(full - 100 * share) <= 1
     assert (full in (0, 100)) == (share in (0, 1))

@@ -194,7 +194,7 @@ def test_a_result_holds_no_raw_value_unless_asked(either):
 
 
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")
-def test_raw_values_keep_gaps_and_times_and_leave_out_inexact_rows():
+def test_raw_values_keep_gaps_and_leave_out_inexact_rows():
     rng = np.random.default_rng(5)
     n = 240
     seen = pd.Series(pd.Timestamp("2023-04-19 22:50") + pd.to_timedelta(rng.integers(0, 500_000, n), unit="min"))

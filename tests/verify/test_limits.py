@@ -98,7 +98,7 @@ def test_every_logit_is_beyond_rounding_and_as_stated(values, bound, words, monk
     assert words in str(caught.value)
 
 
-def test_a_compiled_head_whose_roundings_add_up_is_proved_by_units(monkeypatch):
+def test_a_head_whose_roundings_add_up_is_proved_by_units(monkeypatch):
     logits = np.array([-0.5, -0.5, -0.5, 0.5])
     monkeypatch.setattr(claim, "logits", lambda head, rows: network.Logits(logits, 0.6))
     inner = head([[1.0, 1.0]], [-1.25])

@@ -570,7 +570,7 @@ def test_a_unit_that_is_never_above_0_does_not_count(monkeypatch):
         unit_with(monkeypatch, -0.25, 0.2500001)
 
 
-def test_a_unit_must_be_above_0_by_more_than_its_error(monkeypatch):
+def test_a_unit_must_exceed_0_by_more_than_its_error(monkeypatch):
     with pytest.raises(Unproved, match="may be 0 where that holds"):
         unit_with(monkeypatch, 0.25, 0.25)
     (unit,) = unit_with(monkeypatch, 0.25, 0.2499999)
@@ -651,7 +651,7 @@ def test_what_the_output_may_lose_near_0_lowers_the_proof():
     assert proof == units.Proof(near(gain * top - 0.5), near((gain * top - 0.5 - certain) * spare))
 
 
-def test_an_output_must_outweigh_the_last_bias_by_more_than_its_error():
+def test_an_output_outweighs_the_last_bias_beyond_its_error():
     # With products of whole numbers of η, all that counts is 2η and 4(n + 2)η.
     offset = -8 * TINY
     for gain, is_right in [(8 + 2 + 12 + 0.01, True), (8 + 2 + 12 - 0.01, False)]:
@@ -670,7 +670,7 @@ def test_an_output_that_just_balances_the_last_bias_is_unproved():
         units._output([units._Unit(0, (), 1.0, 0.0, 1 + g)], g - 1, 1)
 
 
-def test_the_sum_of_all_units_and_the_last_bias_must_not_overflow():
+def test_the_sum_of_all_units_must_not_overflow():
     half = LARGEST / 2
     third = units._Unit(0, (), half / 3, 0.0, 1.0)
     assert units._output([third, third], -0.3 * half, 2).smallest == pytest.approx(half / 30, rel=1e-9)

@@ -320,6 +320,11 @@ def classifier_files(
         raise LogicLensError("a loaded model is already in a folder: copy that.")
     else:
         metrics, data_sha256 = _fitted(model, reading)
+    if model.classes_.dtype.kind in "mM":
+        # NumPy gives nanoseconds as whole numbers.
+        raise LogicLensError(
+            f"labels of type {model.classes_.dtype} cannot be saved: write them as text before the fit."
+        )
     stored = StoredModel(
         model.network_,
         model.schema_,

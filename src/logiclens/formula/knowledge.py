@@ -7,7 +7,6 @@ all possible rows that rules keep to it. A condition is written as rules print i
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from logiclens.codec import from_plain, to_plain
-from logiclens.errors import LogicLensError, named, nearest, no_column, quoted
+from logiclens.errors import LogicLensError, named, nearest, nearest_names, no_column, quoted
 from logiclens.formula.check import Check, Implies, Monotone, NeverUses, check
 from logiclens.formula.column_kinds import (
     CATEGORY,
@@ -584,9 +583,7 @@ class TableColumns:
         told = " ".join(str(value).split())
         if told in by_text:
             return by_text[told]
-        near = difflib.get_close_matches(told.casefold(), [text.casefold() for text in by_text], n=3, cutoff=0.0)
-        first = sorted(by_text, key=lambda text: near.index(text.casefold()) if text.casefold() in near else len(near))
-        listed = enumeration([quoted(by_text[text]) for text in first[:3]])
+        listed = enumeration([quoted(by_text[text]) for text in nearest_names(told, list(by_text), cutoff=0.0)])
         raise _misfit(condition, f"and no row of the table has that value; the nearest are {listed}")
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from numbers import Integral
 from typing import Any
 
@@ -404,9 +403,8 @@ def label_array(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     if y.ndim not in (1, 2) or (n_rows is not None and len(y) != n_rows):
         rows = "each row" if n_rows is None else f"each of the {n_rows} rows"
         raise LogicLensError(f"labels must have one entry for {rows}, got shape {y.shape}.")
-    if y.dtype.kind in "cVmM":
-        remedy = "; write dates and durations as text" if y.dtype.kind in "mM" else ""
-        raise LogicLensError(f"labels must be text, numbers or truth values, these are of type {y.dtype}{remedy}.")
+    if y.dtype.kind in "cV":
+        raise LogicLensError(f"labels must be text, numbers or truth values, these are of type {y.dtype}.")
     cells = y.reshape(-1).tolist() if y.dtype.kind in "OU" else []
     missing = np.fromiter(map(is_missing, cells), np.bool_, len(cells)) if y.dtype.kind == "O" else pd.isna(y).ravel()
     if missing.any():
@@ -417,7 +415,7 @@ def label_array(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     for row, label in enumerate(cells):
         if isinstance(label, str):
             check_unicode(label, f"the label of row {row}")
-        elif isinstance(label, Mapping | Set | list | tuple | np.ndarray | date | timedelta) or (
+        elif isinstance(label, Mapping | Set | list | tuple | np.ndarray) or (
             isinstance(label, Integral) and abs(int(label)) > MOST_FLOAT
         ):
             raise LogicLensError(f"labels must be text, numbers or truth values; row {row} holds {quoted(label)}.")
