@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.errors import LogicLensError
 from logiclens.estimator import training
+from logiclens.estimator.cross_validation import cross_validate
 from logiclens.formula import Rule, RuleSet, parse
 from logiclens.report import result_of
 from logiclens.report.measurement import Source, compared
@@ -352,3 +353,11 @@ def test_a_pinned_rule_that_knowledge_forbids_is_told_before_learning(monkeypatc
     monkeypatch.setattr(EntropyClassifier, "fit", None)
     with pytest.raises(LogicLensError, match="no rule implies dose >= 1, but the rule of low, dose >= 1, implies it"):
         model.refit(rows, labels, pinned=barred)
+
+
+def test_a_fold_may_lack_a_category_that_knowledge_names():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"unit": ["A"] * 60 + ["B"] * 59 + ["Z"], "age": rng.integers(20, 90, 120)})
+    labels = np.where(frame["age"] >= 55, "ill", "well")
+    model = EntropyClassifier(committee=1, epochs=5, knowledge=Knowledge(forbidden=("unit is Z",)))
+    assert len(list(cross_validate(frame, labels, estimator=model, n_folds=3))) == 3

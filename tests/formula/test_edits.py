@@ -10,6 +10,7 @@ import pytest
 from logiclens.errors import LogicLensError
 from logiclens.formula import DNF, Complement, Cube, Literal, Predicate, Rule, RuleId, RuleSet, parse
 from logiclens.formula.condition import read_conditions
+from logiclens.formula.edits import reason_of
 from logiclens.formula.english import TableFacts
 from logiclens.formula.record import to_dict
 
@@ -254,3 +255,10 @@ def test_rules_know_the_columns_of_a_table() -> None:
     rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({**TABLE, "smoker": [1, 0, 1, 0]})
     for text in ("age >= 3", "sepsis", "unit is A", "stay >= 2 days", "drunk", "smoker"):
         assert len(read_conditions(text, rules)) == 1
+
+
+def test_a_reason_belongs_to_the_rule_that_was_edited():
+    rules = RuleSet((Rule("died", parse("(a & b) | (c & d)"), (0.9, 0.8)),))
+    edited = rules.with_condition("died#1", "d", why="asked by the ward")
+    reasons = {str(cube): reason_of(edited, 0, cube) for cube in edited.rules[0].cubes}
+    assert reasons == {"a & b & d": "asked by the ward", "c & d": None}

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import shutil
+import tempfile
 import zipfile
 from functools import cache
 from html.parser import HTMLParser
@@ -142,7 +143,8 @@ def cases(draw: st.DrawFn) -> Document:
 @cache
 def learned() -> Path:
     """The folder of a studio with one work that has learned."""
-    root = samples.place() / "works"
+    # A folder of its own, because several processes of a campaign share the place of the samples.
+    root = Path(tempfile.mkdtemp(dir=samples.place())) / "works"
     frame = samples.table()
     table = frame.assign(died=samples.target(frame, "exact"))
     root.mkdir(mode=0o700)

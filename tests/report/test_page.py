@@ -195,7 +195,7 @@ def test_without_raw_values_no_row_is_named(result):
     data = json.loads(Reader(page).scripts[0][1])
     assert data["rows"] == []
     assert data["typical"] in {row["bits"] for row in result["rows"]}
-    assert "The fields begin with typical values, which are those of no row." in plain(page)
+    assert "The fields begin with typical values; the page holds no raw value of a row." in plain(page)
     assert "Start from a held-out row" not in plain(page)
 
 
@@ -341,7 +341,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
-    assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such held-out rows are died." in card
+    assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such rows are died." in card
     assert f"Right when it decides {100 * right:.0f}% " in card
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()
     assert f"Finds, of all died {100 * found:.0f}% " in card
@@ -528,7 +528,7 @@ def test_a_rule_with_few_rows_has_as_many_dots():
     entry["decided"] = [counted_share(6, 6), counted_share(3, 8), counted_share(150, 200)]
     page = page_of(result)
     assert re.findall(r'class="icons" [^>]*aria-label="([^"]*died)"', page)[:3] == [
-        "6 of 6 such held-out rows are died", "3 of 8 such held-out rows are died", "75 of 100 such rows are died"
+        "6 of 6 such rows are died", "3 of 8 such rows are died", "75 of 100 such rows are died"
     ]  # fmt: skip
 
 

@@ -240,8 +240,8 @@ def explain(
         bool,
         typer.Option(
             "--row-values",
-            help="Put the raw values of up to 1,000 held-out rows, in the columns of the rules, into the page and the "
-            "folder: “Try it” then starts from them. Default: no raw value.",
+            help="Put the raw values of up to 1,000 held-out rows, in the columns of the rules, into the page, the "
+            "folder and the JSON: “Try it” then starts from them. Default: no raw value.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,

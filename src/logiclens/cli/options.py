@@ -293,6 +293,8 @@ class ExplainOutputs:
 
         if self.stability is None and (self.jobs is not None or self.backend != "local"):
             raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
+        if self.row_values and not (self.report or self.json or self.save):
+            raise LogicLensError("--row-values is about what is written: add --report, --save or --json.")
         check_outputs(self.report, self.json, data=data)
         check_page_name(self.report)
 

@@ -441,8 +441,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warn(note, stacklevel=2)
         return self
 
-    def _begin(self, X: Any, y: Any, sample_weight: ArrayLike | None, held_out: tuple[Any, Any] | None) -> BegunFit:
-        """Check the input and turn rows into concepts: everything before training."""
+    def _begin(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        held_out: tuple[Any, Any] | None,
+        *,
+        is_part: bool = False,
+    ) -> BegunFit:
+        """Check the input and turn rows into concepts: everything before training.
+
+        The rows of a fold are a part of the table, which may have categories that the part lacks.
+        """
         check_settings(self)
         if is_lake(X):
             return self._begin_counting(in_engine(X), y, sample_weight, held_out)
@@ -457,7 +468,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = seed_of(self.random_state)
         cuts, bound = booleaniser_of(self), None
         if self.knowledge is not None:
-            bound = self._bound_to(given, y, sample_weight)
+            bound = self._bound_to(given, y, sample_weight, is_part=is_part)
             cuts = knowing(cuts, bound)
         if cuts is not None and isinstance(X, ConceptTable):
             raise LogicLensError("a ConceptTable holds concepts, which are not cut again: set booleanise=None.")
@@ -487,7 +498,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         protected = {} if self.knowledge is None else protected_values(self.knowledge, given)
         return BegunFit(X, y, ready, training, bound, protected)
 
-    def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None) -> BoundKnowledge:
+    def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None, *, is_part: bool) -> BoundKnowledge:
         """Return the knowledge on the columns of a table and the classes of its target."""
         assert self.knowledge is not None  # noqa: S101
         labels, n_rows = label_array(y), len(y)
@@ -498,7 +509,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             known = known_labels(y, checked_weight(sample_weight, n_rows))
             multilabel, names = known.codes.ndim == 2, known.names
-        return bound_knowledge(self.knowledge, rows, names, multilabel=multilabel, bare=self.booleanise is None)
+        return bound_knowledge(
+            self.knowledge, rows, names, multilabel=multilabel, bare=self.booleanise is None, is_part=is_part
+        )
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""

@@ -69,7 +69,7 @@ def fit_together(
     begun: list[BegunFit] = []
     with Progress(len(models), CUTTING) as progress:
         for model, (rows, labels), held in zip(models, tables, held_out, strict=True):
-            begun.append(model._begin(rows, labels, None, held))
+            begun.append(model._begin(rows, labels, None, held, is_part=True))
             progress.update(len(begun))
     for model, one, trained in zip(models, begun, train_all([one.training for one in begun]), strict=True):
         model._settle(one, trained)

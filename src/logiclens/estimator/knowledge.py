@@ -73,9 +73,12 @@ def learnable(model: EntropyClassifier, rows: Any) -> Any:
 
 
 def bound_knowledge(
-    knowledge: Knowledge, rows: Any, classes: Sequence[str], *, multilabel: bool, bare: bool
+    knowledge: Knowledge, rows: Any, classes: Sequence[str], *, multilabel: bool, bare: bool, is_part: bool = False
 ) -> BoundKnowledge:
-    """Return knowledge with its meaning on a table that `fit` was given, before columns are removed."""
+    """Return knowledge with its meaning on a table that `fit` was given, before columns are removed.
+
+    With `is_part`, the rows are some of a table: a category that they lack is not refused.
+    """
     if bare:
         meant = bare_predicates(rows)
         names = rows.names if isinstance(rows, ConceptTable) else [str(name) for name in column_names(rows) or ()]
@@ -90,7 +93,7 @@ def bound_knowledge(
         frozenset(flags),
         tuple(classes),
         multilabel,
-        categories={column.name: column.categories for column in columns if column.categories},
+        categories={} if is_part else {column.name: column.categories for column in columns if column.categories},
     )
     return knowledge.bound_to(table)
 

@@ -208,7 +208,11 @@ def commented(rules: Rules, rule: RuleId, note: Note) -> Rules:
 
 def reason_of(rules: DecisionRules, place: int, cube: Cube) -> str | None:
     """Return why a rule is as it is: the reason of the last edit that made it so; None if none is known."""
+    is_edited = cube in rules.rules[place].edited
     for entry in reversed(rules.history):
+        # Of rules that are as they were learned, people can only comment.
+        if not is_edited and not entry.what.startswith("commented on "):
+            continue
         if entry.why is not None and _is_about(entry.what, rules.rules[place].name, cube):
             return entry.why
     return None

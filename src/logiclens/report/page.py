@@ -352,7 +352,7 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
 
 def _icons(share: ShareRecord) -> tuple[int, int]:
     """Return how many dots are full, of how many: of all rows where these are few, else of a hundred."""
-    if share.total < 100 and share.total.is_integer() and share.hits.is_integer():
+    if share.total < 100 and share.total % 1 == 0 and share.hits % 1 == 0:
         return int(share.hits), int(share.total)
     return icon_count(share.value or 0.0), 100
 
@@ -361,8 +361,7 @@ def _icon_words(share: ShareRecord, name: str) -> str:
     """Say of how many rows a share is."""
     full, total = _icons(share)
     about = "" if share.hits * total == full * share.total else "about "
-    rows = "such rows" if total == 100 else "such held-out rows"
-    return f"{about}{full} of {total} {rows} are {name}"
+    return f"{about}{full} of {total} such rows are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:

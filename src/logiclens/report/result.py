@@ -272,7 +272,7 @@ class HeldOutRow:
     """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept.
 
     `cells` are its raw values, one for each column that the rules ask, None where missing; dates and durations are
-    texts. It is empty if a value has no exact text or number, and in folders of earlier versions.
+    texts. It is empty unless they were asked for, and if a value has no exact text or number.
     """
 
     row: int
@@ -287,8 +287,9 @@ class HeldOutRow:
 class Result:
     """Everything there is to say about a model and its explanation, measured on held-out rows.
 
-    It holds at most a thousand of these rows, each with its number, its class, its concepts, and its raw values in the
-    columns that the rules ask. `model_sha256` is the hash of the `model.json` that the result belongs to.
+    It holds at most a thousand of these rows, each with its number, its class and its concepts, and, only if they were
+    asked for, its raw values in the columns that the rules ask. `model_sha256` is the hash of the `model.json` that the
+    result belongs to.
 
     Raises:
         LogicLensError: if its parts are not about the same classes, concepts and cubes.

@@ -123,7 +123,7 @@ def kept_edits(folder: Path) -> int:
 def forget_versions(folder: Path) -> None:
     """Forget the versions of rules that were learned again; how often held-out rows were looked at stays."""
     kept = _kept(folder)
-    if not kept["looks"]:
+    if not kept["looks"] and not kept.get("other_looks"):
         (folder / VERSIONS).unlink(missing_ok=True)
         return
     write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "at": 0, "looked": []}))
@@ -155,10 +155,12 @@ class Editor:
         self.at, self.looks = int(kept["at"]), int(kept["looks"])
         # What was seen of held-out rows, by the version: how often it is right, and of how many rows.
         self._looked = {int(at): (float(right), int(rows)) for at, right, rows in kept.get("looked", ())}
-        # Other rows were not looked at yet.
+        # Another target may hold out other rows, whose looks are counted apart.
+        self._other_looks = {str(rows): int(looks) for rows, looks in kept.get("other_looks", {}).items()}
         self._aside_sha256 = hashlib.sha256(problem.frame.index.to_numpy(np.int64)[held].tobytes()).hexdigest()
-        if kept.get("held_out", self._aside_sha256) != self._aside_sha256:
-            self.looks, self._looked = 0, {}
+        if (before := str(kept.get("held_out", self._aside_sha256))) != self._aside_sha256:
+            self._other_looks[before] = self.looks
+            self.looks, self._looked = self._other_looks.pop(self._aside_sha256, 0), {}
         self._seen: dict[int, Measured] = {}
         self._texts_of: dict[str, set[str]] = {}
         if not self.versions:
@@ -350,6 +352,7 @@ class Editor:
             "looks": self.looks,
             "looked": [[at, *seen] for at, seen in self._looked.items()],
             "held_out": self._aside_sha256,
+            "other_looks": self._other_looks,
         }
         write_whole(self._work.folder / VERSIONS, json.dumps(kept, ensure_ascii=False))
 
