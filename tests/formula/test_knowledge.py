@@ -19,7 +19,7 @@ from tests.examples import examples
 KINDS = {"age": "number", "unit": "text", "sepsis": "boolean", "admitted": "date", "flag": "number"}
 TWO = TableColumns(KINDS, frozenset(), frozenset({"flag"}), ("died", "lived"))
 THREE = TableColumns(KINDS, frozenset(), frozenset({"flag"}), ("a", "b", "c"))
-GRID = {"age": [None, 1, 2, 3, 4, 5, 6, 7], "unit": [None, "A", "B", "C"], "flag": [None, 0, 1]}
+GRID = {"age": [None, 1, 2, 3, 4, 5, 6, 7], "unit": [None, "A", "B", "C"], "flag": [None, -1, 0, 1, 2]}
 
 
 def of(**known):

@@ -620,6 +620,9 @@ def implies_condition(given: Meant, wanted: Meant) -> bool:
     if one.operator in ORDERS and other.operator in ORDERS:
         first, second = one.kind.number(one.value), other.kind.number(other.value)
         return holds == must and (first >= second if must else first <= second)
+    if one.operator in ORDERS and other.operator == "==" and not isinstance(other.value, str | bool):
+        # The value is ruled out if the given condition leaves it out.
+        return not must and bool(one.holds([other.value])[0]) != holds
     if not holds:
         return False
     if one.operator == "missing" or other.operator == "missing":
