@@ -372,6 +372,22 @@ def one_formula(n: int = 120) -> Case:
     return Case(rules, table, *_labelled(rules, table))
 
 
+def categories(n: int = 300) -> Case:
+    """Two classes; one rule names several categories, which are one cube each, and recur differently often."""
+    jobs = {f"job is {job}": Predicate("job", "==", job) for job in ("cook", "nurse", "clerk")}
+    ill = parse('"age >= 66" & "job is cook" | sepsis | "age >= 66" & "job is nurse" | "age >= 66" & "job is clerk"')
+    counts = dict(zip(ill.cubes, (9, 10, 1, 4), strict=True))
+    rules = RuleSet(
+        (Rule("ill", ill, (0.7, 0.8, 0.6, 0.5), counts, 10), Rule("well", Complement(ill), (0.8,))),
+        {"age >= 66": PREDICATES["age >= 66"], **jobs},
+        Groups(exclusive=[list(jobs)]),
+        "order",
+        otherwise=1,
+    )
+    table = {**cohort(n, seed=11), "job": np.random.default_rng(12).choice([*"abc", "cook", "nurse", "clerk"], n)}
+    return Case(rules, table, *_labelled(rules, table))
+
+
 def in_order(n: int = 120) -> Case:
     """Three classes, decided in an order that is not that of the confidences."""
     rules = RuleSet(
@@ -630,5 +646,5 @@ def large() -> Case:
 CASES = {
     "patients": patients, "certified": certified, "several_labels": several_labels, "hostile": hostile, "bare": bare,
     "large": large, "one_formula": one_formula, "in_order": in_order,
-    "kinds": kinds, "dates": dates,
+    "kinds": kinds, "dates": dates, "categories": categories,
 }  # fmt: skip

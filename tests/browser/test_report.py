@@ -13,14 +13,17 @@ import pytest
 
 from logiclens.formula.column_states import units_of
 from logiclens.formula.date_parts import PART_KINDS
-from logiclens.formula.english import condition_groups
+from logiclens.formula.english import category_unions, union_conditions
+from logiclens.formula.english import conditions as conditions_of
 from logiclens.formula.flip import Flip, flip, parts_of
 from logiclens.formula.predicate import OPERATORS, Predicate
 from logiclens.report import read_result, render
 from logiclens.words import readable
 from tests.report_cases import CASES, MARKUP, Case
 
-INTERACTIVE = ["patients", "certified", "several_labels", "hostile", "one_formula", "in_order", "kinds", "dates"]
+INTERACTIVE = [
+    "patients", "certified", "several_labels", "hostile", "one_formula", "in_order", "kinds", "dates", "categories",
+]  # fmt: skip
 MISSING, OTHER = "missing", "another value"
 UNSEEN = "never seen before"
 
@@ -41,7 +44,7 @@ ENTER = """(texts) => {
   };
   const answer = () => document.getElementById("answer-class").textContent;
   enter(texts);
-  const lines = [...document.querySelectorAll("#cubes > li")].sort((a, b) => a.dataset.cube - b.dataset.cube);
+  const lines = [...document.querySelectorAll("#cubes > li")].sort((a, b) => a.dataset.rule - b.dataset.rule);
   const said = {
     entered: read(), answer: answer(), why: document.getElementById("answer-why").textContent,
     states: lines.map((line) => line.querySelector(".state").textContent),
@@ -248,20 +251,23 @@ def test_changes_are_as_small_as_the_integer_program_finds(opened, name):
 def test_each_condition_and_rule_says_whether_it_holds(opened, name):
     here = opened(name)
     case, rules = here.case, here.case.rules
-    cubes = [(rule, cube) for rule in rules.rules for cube in rule.cubes]
+    unions = [(rule, union) for rule in rules.rules for union in category_unions(rule.cubes, rules.predicates)]
     for row in raw_rows(case, 25, seed=3):
         got = here.page.evaluate(ENTER, entered(case, row))
         held = dict(zip(case.concepts, bits_of(case, row), strict=True))
-        for (rule, cube), state, told in zip(cubes, got["states"], got["conditions"], strict=True):
-            literals = [
-                (readable(text), all(held[lit.concept] == lit.positive for lit in group))
-                for text, group in condition_groups(cube, rules.predicates, rules.facts)
+        cubes = [cube for rule in rules.rules for cube in rule.cubes]
+        fired = {cube for cube in cubes if all(held[lit.concept] == lit.positive for lit in cube)}
+        for (rule, union), state, told in zip(unions, got["states"], got["conditions"], strict=True):
+            conditions = [
+                (readable(text), any(all(held[lit.concept] == lit.positive for lit in one) for one in alternatives))
+                for text, alternatives in union_conditions(union, rules.predicates, rules.facts)
             ]
-            assert told == [f"{'✓ true' if true else '✗ false'}: {text}" for text, true in literals]
-            assert state.startswith("Fires") == all(true for _, true in literals)
+            assert told == [f"{'✓ true' if true else '✗ false'}: {text}" for text, true in conditions]
+            assert state.startswith("Fires") == bool(fired.intersection(union))
             if state == "Fires and decides":
                 assert rule.label == answer_of(case, row)
-                assert all(text in got["why"] for text, _ in literals)
+                [cube] = fired.intersection(union)
+                assert all(readable(text) in got["why"] for text in conditions_of(cube, rules.predicates, rules.facts))
         decided = [state for state in got["states"] if state == "Fires and decides"]
         fires = (
             any(rule.cubes and rule.label == answer_of(case, row) for rule in rules.rules)

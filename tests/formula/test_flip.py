@@ -184,8 +184,8 @@ def test_texts_and_flags_are_told_as_such() -> None:
     assert (
         str(rules.flip({"unit": "MICU", "flag": False})) == "c0 -> None, if unit is neither MICU nor CCU (it is MICU)"
     )
-    assert str(rules.flip({"unit": "CCU", "flag": False}, to="c1").changes[0]) == "flag is true (it is False)"
-    assert str(rules.flip({"unit": "CCU", "flag": True}, frozen=["unit"]).changes[0]) == "flag is not true (it is True)"
+    assert str(rules.flip({"unit": "CCU", "flag": False}, to="c1").changes[0]) == "flag is true (it is false)"
+    assert str(rules.flip({"unit": "CCU", "flag": True}, frozen=["unit"]).changes[0]) == "flag is not true (it is true)"
 
 
 def test_concepts_that_exclude_each_other_are_one_change() -> None:
@@ -343,7 +343,7 @@ def test_a_row_of_concepts_can_be_asked_about() -> None:
     assert str(flip) == "c0 -> c1, if age is below 60 (it is not)"
     # No age makes this row; it may stay so.
     odd = rules.flip({"old": False, "very_old": True, "smoker": False}, to="c0")
-    assert str(odd) == "c1 -> c0, if smoker is true (it is False)"
+    assert str(odd) == "c1 -> c0, if smoker is true (it is false)"
 
 
 def test_a_concept_named_like_a_raw_column_is_told_apart() -> None:

@@ -69,6 +69,8 @@ def test_every_literal_is_accounted_for(case: Asked) -> None:
 
 
 def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -172,7 +174,7 @@ def test_a_rule_that_fails_is_told_as_it_is() -> None:
     for formula, told in (
         ("~old & ~bare", "age is below 60 and not missing, for lack of: age is not missing (it is missing)"),
         ("young & ~old", "age from 40 to below 60, for lack of: age is at least 40 (it is missing)"),
-        ("~old & smoker", "age is below 60 (or missing) and smoker is true, for lack of: smoker is true (it is False)"),
+        ("~old & smoker", "age is below 60 (or missing) and smoker is true, for lack of: smoker is true (it is false)"),
     ):
         why = RuleSet((Rule("yes", parse(formula), (0.5,)),), meant).why(gone)
         assert str(why["yes"].cubes[0]) == f"fails: {told}"
@@ -358,3 +360,30 @@ def test_a_long_number_is_shortened_without_crossing_the_cut():
     rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 72.5)})
     assert "(it is 52.5146)" in str(rules.why({"age": 52.514604421867865}))
     assert "(it is 72.4999999)" in str(rules.why({"age": 72.4999999}))
+
+
+def test_categories_of_one_column_are_one_reason():
+    jobs = {job: Predicate("job", "==", job) for job in ("cook", "nurse", "clerk")}
+    formula = parse("old & cook | old & nurse | sepsis | old & clerk")
+    counts = dict(zip(formula.cubes, (9, 3, 10, 8), strict=True))
+    rules = RuleSet(
+        (Rule("ill", formula, (0.7, 0.6, 0.9, 0.8), counts, 10), Rule("well", Complement(formula), (0.8,))),
+        {"old": Predicate("age", ">=", 60), **jobs},
+        otherwise=1,
+    )
+    union = "fails: age is at least 60 and job is cook, nurse or clerk (recurs in only 3 of 10 bags, less than half)"
+    for row, said in (
+        ({"age": 70, "job": "pilot"}, [f"{union}, for lack of: job is cook, nurse or clerk (it is pilot)"]),
+        ({"age": 50, "job": "nurse"}, [f"{union}, for lack of: age is at least 60 (it is 50)"]),
+        (
+            {"age": 50, "job": None},
+            [f"{union}, for lack of: age is at least 60 (it is 50); job is cook, nurse or clerk (it is missing)"],
+        ),
+        (
+            {"age": 70, "job": "nurse"},
+            ["fires: age is at least 60 and job is nurse (trust 60%, recurs in only 3 of 10 bags, less than half)"],
+        ),
+    ):
+        lines = [line.strip() for line in str(rules.why({**row, "sepsis": False})["ill"]).splitlines()[1:]]
+        sepsis = "fails: sepsis is true (recurs in 10 of 10 bags), for lack of: sepsis is true (it is false)"
+        assert lines == [*said, sepsis]

@@ -37,15 +37,15 @@ from logiclens.report.page import (
     agreements,
     deciding,
     differing,
-    doubts,
     lead,
     no_better,
     shade,
     standing,
     tiles,
 )
+from logiclens.report.rules import read_rules
 from logiclens.words import readable
-from tests.report_cases import CASES, PREDICATES, Case, patients, result_of
+from tests.report_cases import CASES, PREDICATES, Case, categories, patients, result_of
 from tests.report_cases import share as counted_share
 
 ROOT = Path(__file__).parents[2]
@@ -173,11 +173,13 @@ def test_what_the_script_reads_is_what_the_result_says():
     read = [(c["of"], {names[i]: bool(sign) for i, sign in c["if"]}) for c in data["cubes"]]
     stated = [(i, c["if"]) for i, entry in enumerate(result["rules"]["classes"]) for c in entry["cubes"]]
     assert read == stated
-    for cube, (_, literals) in zip(data["cubes"], stated, strict=True):
+    rules = {rule["cubes"][0]: rule["conditions"] for rule in data["rules"] if len(rule["cubes"]) == 1}
+    assert [*rules] == [*range(len(stated))]
+    for place, (_, literals) in enumerate(stated):
         told = {
-            text: [[names.index(name), int(sign)]] for name, sign in literals.items() for text in [words[name][sign]]
+            text: [[[names.index(name), int(sign)]]] for name, sign in literals.items() for text in [words[name][sign]]
         }
-        assert dict(cube["conditions"]) == told
+        assert dict(rules[place]) == told
     choices = [field["choices"] for field in data["fields"]]
     held = [
         [listed[cell][1] if listed else cell for listed, cell in zip(choices, row[4], strict=True)]
@@ -408,14 +410,39 @@ def test_rules_not_to_be_relied_on_are_warned_of():
         content = saved(replace(case, rules=replace(case.rules, rules=(own, *case.rules.rules[1:]))))
         content["classes"][0]["decided"][0] = counted_share(*share)
         read = read_result(content)
-        entries = read.statistics.classes[0].cubes
         wanted = said and f"Do not rely on this rule: {said}"
-        assert doubts(read.rules.rules[0], entries, read.classes[0], read.stability)[0] == wanted
+        own = read_rules(read.rules, read.statistics.classes[0], read.classes[0], rows="held-out row")
+        assert own[0].doubt == wanted
         assert plain(render(read)).count("Do not rely on this rule") == bool(said)
     # Too few bags say nothing.
     few = replace(rule, recurs=dict(zip(rule.cubes, (0, 4, 4), strict=True)), bags=4)
     read = read_result(saved(replace(case, rules=replace(case.rules, rules=(few, *case.rules.rules[1:])))))
-    assert doubts(read.rules.rules[0], read.statistics.classes[0].cubes, read.classes[0], None) == ["", "", ""]
+    assert [one.doubt for one in read_rules(read.rules, read.statistics.classes[0], read.classes[0])] == ["", "", ""]
+
+
+def test_categories_of_one_column_are_one_card_with_their_own_numbers():
+    case = categories()
+    text = plain(page_of(saved(case)))
+    assert "ill if age is at least 66 and job is cook, nurse or clerk, or if sepsis is true." in text
+    assert "To read 2 rules with 3 conditions on 3 columns" in text
+    card = text[text.index("Rule 1 for ill") : text.index("Rule 2 for ill")]
+    assert "Rule 3 for ill" not in text
+    assert "If age is at least 66 and job is cook, nurse or clerk then died is ill" in card
+    rows = pd.DataFrame({**case.table, "label": case.labels})
+    fires = (rows["age"] >= 66) & rows["job"].isin(["cook", "nurse", "clerk"])
+    has = rows["label"] == "ill"
+    assert f"Fires on {fires.sum()} of {len(rows)} rows" in card
+    assert f"{100 * has[fires].mean():.0f}% of them are ill" in card
+    assert f"Finds, of all ill {100 * fires[has].mean():.0f}% " in card
+    # With two classes the rules decide wherever a rule fires.
+    assert f"Right when it decides {100 * has[fires].mean():.0f}% " in card
+    assert "Stability 1 of 10 bags found it again with the category found least, less than half" in card
+    assert "Do not rely on this rule where job is nurse: the search found it again in only 1 of 10" in card
+    line = text[text.index("Silent, is not") :]
+    alone = fires & ~rows["sepsis"].astype(bool)
+    assert f"clerk {100 * has[fires].mean():.0f}% " in line
+    assert f"{100 * (alone & has).sum() / has.sum():.0f}% " in line
+    assert f" {(fires & has).sum()} {(fires & ~has).sum()} {(~fires & has).sum()} {(~fires & ~has).sum()} " in line
 
 
 def changed(result: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -24,12 +24,11 @@ from logiclens.cli.sheet import (
 from logiclens.cli.tables import Counting, check_column, check_columns, labelled, told_apart
 from logiclens.codec import to_plain
 from logiclens.errors import LogicLensError, quoted
-from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import gap_words, literal_words, recurrence_words
+from logiclens.formula.dnf import Literal
+from logiclens.formula.english import gap_words, literal_words
 from logiclens.formula.packed_rows import PackedRows, equals
 from logiclens.formula.predicate import label_array
-from logiclens.formula.rule_set import Rule, RulesRecord, who_decides
-from logiclens.formula.text import format_formula
+from logiclens.formula.rule_set import RulesRecord, who_decides
 from logiclens.metrics.rule_statistics import (
     Confusion,
     RuleStatistics,
@@ -39,6 +38,7 @@ from logiclens.metrics.rule_statistics import (
     confusion,
     rule_statistics,
 )
+from logiclens.report.rules import read_rules
 from logiclens.words import percent
 
 
@@ -236,7 +236,6 @@ def _content(model: SavedModel, known: ScoredTable) -> Score:
 
 def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> None:
     write_json(to_plain(score), json)
-    recurrence = {rule.name: _recurrence(rule) for rule in score.rules.rules}
     printer = Printer(quiet=quiet or json == STANDARD)
     printer.say(f"{score.data}: {score.rows:,} rows; target {quoted(score.target)}")
     if score.left_out:
@@ -263,7 +262,7 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
             f"\n{score.rules.class_words(told.name)}: {prevalence.hits:,.0f} of {prevalence.total:,.0f} rows",
             style="bold",
         )
-        print_rules(printer, told, score.rules, recurrence[told.name])
+        print_rules(printer, read_rules(score.rules, told))
         printer.say(f"  {decision_line(told.decision)}", hang=0)
     for group in score.statistics.subgroups:
         print_subgroup(printer, group, str(by), score.rules)
@@ -273,15 +272,6 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
         printer.say(sentence, hang=0)
     printer.say()
     printer.prose(READ_RULES)
-
-
-def _recurrence(rule: Rule) -> dict[str, str]:
-    """Return how often each cube recurs, by its text; nothing if that is not known."""
-    return {
-        format_formula(DNF([cube]), "unicode"): recurrence_words(count, rule.bags)
-        for cube, count in zip(rule.cubes, rule.counts, strict=True)
-        if count is not None
-    }
 
 
 def _words(model: SavedModel) -> dict[str, Words]:

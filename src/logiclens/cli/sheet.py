@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from logiclens.cli.output import Printer
-from logiclens.formula.dnf import Cube, Literal
-from logiclens.formula.english import category_unions, cube_words, gap_words, union_words
+from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     ClassRecord,
@@ -17,8 +16,9 @@ from logiclens.metrics.rule_statistics import (
     DecisionRecord,
     SubgroupRecord,
 )
-from logiclens.report.page import doubts, no_better, recurrences
+from logiclens.report.page import no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
+from logiclens.report.rules import ReadRule, read_rules
 from logiclens.words import count_text, figure, interval, percent, share_words, times
 
 if TYPE_CHECKING:
@@ -175,27 +175,14 @@ def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds:
     printer.say()
 
 
-def print_rules(
-    printer: Printer,
-    counted: ClassRecord,
-    rules: RuleSet,
-    recurrence: Mapping[str, str] | None = None,
-    warnings: Sequence[str] = (),
-) -> None:
+def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
     """Print each rule of a class in words, with its statistics and, if known, how often it recurs and a warning."""
-    cubes = [Cube(Literal(one.concept, one.positive) for one in cube.literals or ()) for cube in counted.cubes]
-    for union in category_unions(cubes, rules.predicates):
-        # As in the sentence, categories of one column are one condition; each has its own numbers.
-        printer.say(f"  • {union_words(union, rules.predicates, rules.facts)}")
-        common = set.intersection(*(set(cube) for cube in union))
-        for one in union:
-            place = cubes.index(one)
-            category = cube_words(Cube(set(one) - common), rules.predicates, rules.facts)
-            recurs = (recurrence or {}).get(counted.cubes[place].text)
-            numbers = f"{_numbers(counted.cubes[place])}{'' if recurs is None else f'; {recurs}'}"
-            printer.say(f"      {numbers}" if len(union) == 1 else f"      {category}: {numbers}", hang=0)
-            if warnings and warnings[place]:
-                printer.say(f"      {warnings[place]}", hang=0)
+    for rule in rules:
+        printer.say(f"  • {rule.words}")
+        again = "" if rule.recurs is None else f"; {rule.recurs}"
+        printer.say(f"      {_numbers(rule.counted)}{again}", hang=0)
+        if rule.doubt:
+            printer.say(f"      {rule.doubt}", hang=0)
 
 
 def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: RuleSet) -> None:
@@ -222,9 +209,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
-    rule = next(rule for rule in result.rules.rules if rule.name == told.name)
-    warnings = doubts(rule, counted.cubes, told, result.stability)
-    print_rules(printer, counted, result.rules, recurrences(result.stability, told.name), warnings)
+    print_rules(printer, read_rules(result.rules, counted, told, result.stability, rows="held-out row"))
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
         printer.say("  no held-out row has this class: nothing is known of how well it is found")

@@ -316,9 +316,11 @@ def linked(rules: DecisionRules, concepts: Iterable[str]) -> tuple[str, ...]:
 
 
 def shown(value: Any) -> str:
-    """Return a cell as text."""
+    """Return a cell as text, a truth value as conditions say it."""
     if is_missing(value):
         return "missing"
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
     kind = kind_of_dtype(value.dtype.kind) if isinstance(value, np.generic) else kind_of_cell(value)
     return str(value) if kind is None else kind.shown_cell(value)
 

@@ -204,17 +204,45 @@ def union_words(union: Sequence[Cube], predicates: Mapping[str, Predicate], fact
     >>> print(union_words([Cube([Literal("old"), Literal(job)]) for job in jobs], jobs))
     old is true and job is cook, clerk or nurse
     """
+    return " and ".join(words for words, _ in union_conditions(union, predicates, facts)) or "always"
+
+
+def union_conditions(
+    union: Sequence[Cube], predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS
+) -> tuple[tuple[str, tuple[tuple[Literal, ...], ...]], ...]:
+    """Return the conditions of a group of cubes in words, each with its alternatives: one of them must hold whole.
+
+    A condition that all cubes share has one alternative; the one that names several categories has one for each.
+    """
     first = union[0]
     if len(union) == 1:
-        return cube_words(first, predicates, facts)
-    common = set.intersection(*(set(cube) for cube in union))
-    categories = [predicates[literal.concept] for cube in union for literal in cube if literal not in common]
-    said = f"{categories[0].column} is {enumeration([_value(category) for category in categories], last='or')}"
+        return _without_alternatives(first, predicates, facts)
+    common, chosen = common_and_chosen(union)
     # The condition stands where the first cube has its category.
-    place = next(i for i, literal in enumerate(first) if literal not in common)
-    before = len(conditions(Cube(list(first)[:place]), predicates, facts))
-    others = conditions(Cube(literal for literal in first if literal in common), predicates, facts)
-    return " and ".join([*others[:before], said, *others[before:]])
+    place = list(first).index(chosen[0])
+    before = len(condition_groups(Cube(list(first)[:place]), predicates, facts))
+    others = _without_alternatives(common, predicates, facts)
+    values = [_value(predicates[literal.concept]) for literal in chosen]
+    said = f"{predicates[chosen[0].concept].column} is {enumeration(values, last='or')}"
+    return (*others[:before], (said, tuple((literal,) for literal in chosen)), *others[before:])
+
+
+def common_and_chosen(union: Sequence[Cube]) -> tuple[Cube, tuple[Literal, ...]]:
+    """Return what several cubes of a group have in common, and the category that each of them asks for.
+
+    >>> common, chosen = common_and_chosen([Cube([Literal("old"), Literal(job)]) for job in ("cook", "clerk")])
+    >>> print(common, *chosen)
+    old cook clerk
+    """
+    common = set.intersection(*(set(cube) for cube in union))
+    chosen = tuple(next(literal for literal in cube if literal not in common) for cube in union)
+    return Cube(literal for literal in union[0] if literal in common), chosen
+
+
+def _without_alternatives(
+    cube: Cube, predicates: Mapping[str, Predicate], facts: TableFacts
+) -> tuple[tuple[str, tuple[tuple[Literal, ...], ...]], ...]:
+    return tuple((words, (literals,)) for words, literals in condition_groups(cube, predicates, facts))
 
 
 def literal_words(literal: Literal, predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:

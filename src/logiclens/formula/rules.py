@@ -141,11 +141,15 @@ class Rule:
 
     @property
     def recurrence(self) -> tuple[str, ...]:
-        """For each cube, the number of bags in which it recurs, in words; empty if unknown."""
-        return tuple(
-            BY_HAND if cube in self.edited else "" if count is None else recurrence_words(count, self.bags, "bags")
-            for cube, count in zip(self.cubes, self.counts, strict=True)
-        )
+        """The recurrence of each cube in words; empty if unknown."""
+        return tuple(self.recurrence_of([cube]) for cube in self.cubes)
+
+    def recurrence_of(self, cubes: Sequence[Cube]) -> str:
+        """Return the lowest recurrence of some cubes in words; empty if that of one is unknown."""
+        if any(cube in self.edited for cube in cubes):
+            return BY_HAND
+        counts = [self.recurs[cube] for cube in cubes if cube in self.recurs]
+        return recurrence_words(min(counts), self.bags, "bags") if len(counts) == len(cubes) else ""
 
     @property
     def recurrence_line(self) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.column_kinds import Scalar, is_missing
 from logiclens.formula.column_states import cells_of, concepts_of, now, packed_row
 from logiclens.formula.dnf import Cube, Literal
-from logiclens.formula.english import TableFacts, cube_words, literal_words
+from logiclens.formula.english import (
+    TableFacts,
+    category_unions,
+    common_and_chosen,
+    cube_words,
+    literal_words,
+    union_words,
+)
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule, no_class
 from logiclens.words import for_reading, percent
@@ -77,7 +84,8 @@ class ClassReason:
     """The cubes of one class.
 
     A complement has no cubes. It holds where no cube of the other class fires; `unless` are those cubes with the
-    literals that fail. `said` is the statement that a row has the class, with the name of the target.
+    literals that fail. `said` is the statement that a row has the class, with the name of the target. `lines` are the
+    cubes in words, those that differ in one category only in one line.
     """
 
     label: Scalar
@@ -86,6 +94,7 @@ class ClassReason:
     confidence: float | None = None
     unless: tuple[CubeReason, ...] = ()
     said: str = ""
+    lines: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -115,9 +124,9 @@ class ClassReason:
         if self.is_complement:
             trust = "" if self.confidence is None else f" (trust {percent(self.confidence)})"
             told = f"otherwise, since no rule of the other class fires{trust}" if self.fires else "otherwise"
-            lines = [f"  {cube}" for cube in self.unless] or ["  the other formula is False: it never fires"]
+            lines = [f"  {line}" for line in self.lines] or ["  the other formula is False: it never fires"]
             return "\n".join([f"{self.words}: {'holds' if self.fires else 'does not hold'}, {told}", *lines])
-        lines = [f"  {cube}" for cube in self.cubes] or ["  its formula is False: it never fires"]
+        lines = [f"  {line}" for line in self.lines] or ["  its formula is False: it never fires"]
         return "\n".join([f"{self.words}: {'holds' if self.fires else 'does not hold'}", *lines])
 
 
@@ -231,11 +240,39 @@ def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], ho
         reason = ClassReason(rule.label, (), is_complement=True, confidence=rule.confidence[0], unless=cubes)
     else:
         reason = ClassReason(rule.label, cubes)
-    return replace(reason, said=rules.class_heading(rule.label))
+    return replace(reason, said=rules.class_heading(rule.label), lines=tuple(_lines(rules, written, cubes, cells)))
+
+
+def _lines(rules: DecisionRules, rule: Rule, reasons: Sequence[CubeReason], cells: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each cube, and one for cubes that differ in one category only: the one that fires, or all."""
+    by_cube = {reason.cube: reason for reason in reasons}
+    for union in category_unions([reason.cube for reason in reasons], rules.predicates):
+        own = [by_cube[cube] for cube in union]
+        fired = next((reason for reason in own if reason.fires), None)
+        if fired is not None or len(union) == 1:
+            yield str(fired or own[0])
+            continue
+        _, chosen = common_and_chosen(union)
+        facts = _facts_here(rules, union[0], cells)
+        wrong = {literal.literal for reason in own for literal in reason.failed}
+        failed = [literal for literal in own[0].failed if literal.literal not in chosen]
+        if wrong.issuperset(chosen):
+            wanted = union_words([Cube([literal]) for literal in chosen], rules.predicates, facts)
+            failed.append(_failed(rules, chosen[0], cells, wanted))
+        words, trust = union_words(union, rules.predicates, facts), min(one.confidence for one in own)
+        yield str(CubeReason(union[0], words, trust, tuple(failed), rule.recurrence_of(union)))
 
 
 def _cube_here(rules: DecisionRules, cube: Cube, cells: Mapping[str, Any], *, fires: bool) -> str:
     """Describe a cube for this row: one that fires because a value is missing says so, any other is told as it is."""
+    facts = _facts_here(rules, cube, cells)
+    if fires and any(column not in facts.complete for column in rules.columns):
+        return " and ".join(_said_here(rules, literal, cells) for literal in cube)
+    return cube_words(cube, rules.predicates, facts)
+
+
+def _facts_here(rules: DecisionRules, cube: Cube, cells: Mapping[str, Any]) -> TableFacts:
+    """Return what is known of the columns of a cube for this row: those that have a value need no "(or missing)"."""
     predicates = {literal.concept: rules.predicate(literal.concept) for literal in cube}
     sources = {concept: _source(predicate, concept, cells) for concept, predicate in predicates.items()}
     absent = {
@@ -244,10 +281,7 @@ def _cube_here(rules: DecisionRules, cube: Cube, cells: Mapping[str, Any], *, fi
         if is_missing(cells[source])
         for column in ([source] if source in predicates[concept].sources else predicates[concept].sources)
     }
-    if absent and fires:
-        return " and ".join(_said_here(rules, literal, cells) for literal in cube)
-    complete = tuple(column for column in rules.columns if column not in absent)
-    return cube_words(cube, rules.predicates, replace(rules.facts, complete=complete))
+    return replace(rules.facts, complete=tuple(column for column in rules.columns if column not in absent))
 
 
 def _known(rules: DecisionRules) -> TableFacts:
@@ -276,10 +310,12 @@ def _said(rules: DecisionRules, literal: Literal) -> str:
     return literal_words(literal, rules.predicates, _known(rules))
 
 
-def _failed(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any]) -> FailedLiteral:
+def _failed(
+    rules: DecisionRules, literal: Literal, cells: Mapping[str, Any], wanted: str | None = None
+) -> FailedLiteral:
     predicate = rules.predicate(literal.concept)
     column, source = predicate.subject, _source(predicate, literal.concept, cells)
-    value, wanted = cells[source], _said(rules, literal)
+    value, wanted = cells[source], _said(rules, literal) if wanted is None else wanted
     told = now(rules, literal.concept, cells)
     if is_missing(value):
         # A part may be taken from two dates, of which the other one is missing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -422,6 +422,31 @@ def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatis
     silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
     table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent)
     return CubeStatistics(cube, table, alone_in_class)
+
+
+def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
+    """Return the statistics of several cubes of a class as one rule, of which no two fire on the same row.
+
+    Args:
+        cubes: the cubes; they ask for different categories of one column.
+        text: what the rule is called.
+
+    >>> one = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), 2).record(DNF.true)
+    >>> two = CubeStatistics(None, TwoByTwo(2, 2, 4, 4), 2).record(DNF.true)
+    >>> union_record([one, two], "both").table
+    TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3)
+    """
+    fires_in_class = sum(cube.table.fires_in_class for cube in cubes)
+    fires_elsewhere = sum(cube.table.fires_elsewhere for cube in cubes)
+    first = cubes[0].table
+    table = TwoByTwo(
+        fires_in_class,
+        fires_elsewhere,
+        first.fires_in_class + first.silent_in_class - fires_in_class,
+        first.fires_elsewhere + first.silent_elsewhere - fires_elsewhere,
+    )
+    counted = CubeStatistics(None, table, sum(cube.unique_coverage.hits for cube in cubes))
+    return replace(counted.record(DNF.true), text=text)
 
 
 def known(value: float) -> float | None:

@@ -7,7 +7,15 @@ from html import escape
 from typing import Any, Protocol
 
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import NO_FACTS, TableFacts, cube_words, english, gap_words, recurrence_words
+from logiclens.formula.english import (
+    NO_FACTS,
+    TableFacts,
+    category_unions,
+    english,
+    gap_words,
+    recurrence_words,
+    union_words,
+)
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.formula.text import format_formula
@@ -244,10 +252,9 @@ _TRUST = "Trust is the lower end of the 95% interval of how often the class is r
 
 def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
     """The cubes of one class, one under the other, and the formula that they make."""
-    lines = [
-        (_cube_words(cube, rules), percent(confidence), recurrence)
-        for cube, confidence, recurrence in zip(rule.cubes, rule.confidence, rule.recurrence, strict=False)
-    ] or [("otherwise", percent(rule.confidence[0]), "") if rule.is_complement else ("never", "", "")]
+    lines = [_union_line(union, rule, rules) for union in category_unions(rule.cubes, rules.predicates)]
+    if not lines:
+        lines = [("otherwise", percent(rule.confidence[0]), "") if rule.is_complement else ("never", "", "")]
     heading = rules.class_heading(rule.name)
     name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(heading)}</th>'
     rows = []
@@ -265,8 +272,10 @@ def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
     return "".join(rows)
 
 
-def _cube_words(cube: Cube, rules: DecisionRules) -> str:
-    return cube_words(cube, rules.predicates, rules.facts)
+def _union_line(union: Sequence[Cube], rule: Rule, rules: DecisionRules) -> tuple[str, str, str]:
+    """Return cubes that differ in one category only in words, with the lowest trust and recurrence of them."""
+    trust = min(confidence for cube, confidence in zip(rule.cubes, rule.confidence, strict=True) if cube in union)
+    return union_words(union, rules.predicates, rules.facts), percent(trust), rule.recurrence_of(union)
 
 
 def _in_doubt(rules: DecisionRules) -> list[str]:

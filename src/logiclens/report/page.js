@@ -422,12 +422,12 @@
   if (!byId("panel")) return;
 
   const inputs = [...document.querySelectorAll("[data-column]")];
-  const lines = cubes.map((cube, i) => {
-    const line = element("li", undefined, "c" + (cube.of % COLORS));
-    line.dataset.cube = String(i);
-    line.append(element("p", answerWords(cube.of), "klass-name"));
+  const lines = data.rules.map((rule, i) => {
+    const klass = cubes[rule.cubes[0]].of, line = element("li", undefined, "c" + (klass % COLORS));
+    line.dataset.rule = String(i);
+    line.append(element("p", answerWords(klass), "klass-name"));
     const list = element("ul");
-    for (const [words] of cube.conditions) {
+    for (const [words] of rule.conditions) {
       const item = element("li");
       item.append(element("span", undefined, "sign"), element("span", words));
       list.append(item);
@@ -494,8 +494,7 @@
   function whyAnswer(bits, decision) {
     if (decision.cube >= 0) {
       const cube = cubes[decision.cube];
-      const words = cube.conditions.map(([told]) => told).join(" and ");
-      const because = words ? "Because " + words : "Its rule always fires";
+      const because = cube.words ? "Because " + cube.words : "Its rule always fires";
       return because + (data.by_trust ? " (trust " + cube.trust + ")." : ".");
     }
     const fired = data.classes.filter((_, klass) => firesAny(klass, bits));
@@ -521,21 +520,20 @@
 
   function showCubes(bits) {
     const deciding = data.multilabel ? -1 : decide(bits).cube;
-    cubes.forEach((cube, i) => {
-      const fired = fires(cube, bits);
+    const ranks = data.rules.map((rule, i) => {
+      const fired = rule.cubes.some((cube) => fires(cubes[cube], bits)), decides = rule.cubes.includes(deciding);
       lines[i].classList.toggle("fires", fired);
       const items = lines[i].querySelectorAll("ul li");
-      cube.conditions.forEach(([, literals], k) => {
-        const held = holds(literals, bits);
+      rule.conditions.forEach(([, alternatives], k) => {
+        const held = alternatives.some((literals) => holds(literals, bits));
         items[k].className = held ? "true" : "false";
         items[k].firstChild.textContent = held ? "✓ true: " : "✗ false: ";
       });
-      lines[i].querySelector(".state").textContent =
-        !fired ? "Does not fire" : i === deciding ? "Fires and decides" : "Fires";
+      lines[i].querySelector(".state").textContent = !fired ? "Does not fire" : decides ? "Fires and decides" : "Fires";
+      return decides ? 0 : fired ? 1 : 2;
     });
     // What fires comes first, and what decides before it.
-    const rank = (i) => (i === deciding ? 0 : fires(cubes[i], bits) ? 1 : 2);
-    byId("cubes").append(...[...lines.keys()].sort((i, j) => rank(i) - rank(j) || i - j).map((i) => lines[i]));
+    byId("cubes").append(...[...lines.keys()].sort((i, j) => ranks[i] - ranks[j] || i - j).map((i) => lines[i]));
   }
 
   // What changes, in words, one text for each column or group of dates.

@@ -13,13 +13,20 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from logiclens.formula.dnf import Cube
-from logiclens.formula.english import condition_groups, gap_words, recurrence_words, recurs
-from logiclens.formula.rule_set import Rule, RuleSet, who_decides
-from logiclens.metrics.rule_statistics import Confusion, CubeRecord, DecisionRecord, Share, ShareRecord, TwoByTwo
+from logiclens.formula.english import cube_words, gap_words
+from logiclens.formula.rule_set import Rule, who_decides
+from logiclens.metrics.rule_statistics import (
+    Confusion,
+    CubeRecord,
+    DecisionRecord,
+    Share,
+    ShareRecord,
+    TwoByTwo,
+)
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields, shown_rows
-from logiclens.report.result import ClassResult, Editing, Headline, Metric, Recurrence, Relevance, Result
+from logiclens.report.result import ClassResult, Editing, Headline, Metric, Relevance, Result
+from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -75,17 +82,8 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Recurs:
-    """In how many bags or resamples a rule was found again, out of how many, and what is said behind these numbers."""
-
-    count: int
-    total: int
-    words: str
-
-
-@dataclass(frozen=True)
 class RuleLine:
-    """A cube, or the whole formula, with its numbers.
+    """A rule, or the whole formula, with its numbers.
 
     `right` is measured where the class is the answer; where that was not counted, wherever the cube fires.
     """
@@ -147,24 +145,28 @@ class ClassView:
     outside: tuple[Relevance, ...]
 
 
-def class_views(result: Result) -> tuple[ClassView, ...]:
-    """Return the view of each class, in order; the one that the other class leaves comes last."""
+def class_views(result: Result, *, apart: bool = False) -> tuple[ClassView, ...]:
+    """Return the view of each class, in order; the one that the other class leaves comes last.
+
+    Args:
+        result: the result that is shown.
+        apart: whether each cube has a card of its own, so that it can be edited. Default: False, cubes that differ in
+            one category are one rule.
+    """
     places = sorted(range(len(result.classes)), key=lambda place: result.rules.rules[place].is_complement)
-    return tuple(_class_view(place, result) for place in places)
+    return tuple(_class_view(place, result, apart) for place in places)
 
 
-def _class_view(place: int, result: Result) -> ClassView:
+def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     entry, rule, measured = result.classes[place], result.rules.rules[place], result.statistics.classes[place]
-    name, conditions = entry.name, [cube_conditions(cube, result.rules) for cube in rule.cubes]
+    name = entry.name
     base = measured.prevalence.value
-    words = [_joined(told) for told in conditions]
-    again = _recurs(rule, measured.cubes, result.stability)
     is_held_out = result.editing is None or result.editing.is_held_out
     rows = "held-out row" if is_held_out else "row"
-    doubted = doubts(rule, measured.cubes, entry, result.stability, rows)
+    read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
+    shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
     constant = _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
-    decided = entry.decided or (None,) * len(rule.cubes)
     leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
         place=place,
@@ -172,7 +174,7 @@ def _class_view(place: int, result: Result) -> ClassView:
         color=place % N_COLORS,
         name=name,
         otherwise=result.classes[1 - place].name if rule.is_complement else "",
-        conditions=() if constant else tuple(words),
+        conditions=() if constant else tuple(one.words for one in read),
         constant=constant,
         formula=entry.formula,
         status=_status(entry) if result.editing is None else _EDITED_STATUS,
@@ -180,21 +182,19 @@ def _class_view(place: int, result: Result) -> ClassView:
         prevalence=share_words(measured.prevalence),
         lines=tuple(
             replace(
-                _line(_joined(told), cube, name, base, decided=share),
-                conditions=tuple(words for words, _ in told),
-                recurs=found,
-                doubt=doubt,
-                is_edited=own in rule.edited,
+                _line(one.words, one.counted, name, base, decided=one.decided),
+                conditions=tuple(words for words, _ in one.conditions),
+                recurs=one.recurs,
+                doubt=one.doubt,
+                is_edited=one.is_edited,
             )
-            for own, told, cube, share, found, doubt in zip(
-                rule.cubes, conditions, measured.cubes, decided, again, doubted, strict=True
-            )
+            for one in shown
         ),
         whole=_line(whole, measured.whole, name, base),
         decision=decision_words(measured.decision, name),
         reason=" ".join(as_sentence(part) for part in (entry.reason, entry.remedy) if part),
         comparison=_comparison(entry),
-        covered=tuple(_covered(w, cube, name, result) for w, cube in zip(words, rule.cubes, strict=True)),
+        covered=tuple(_covered(one, name, result) for one in read),
         inside=tuple(lean for lean in leans if lean.used),
         outside=tuple(lean for lean in leans if not lean.used),
     )
@@ -205,50 +205,6 @@ def _constant(rule: Rule) -> str:
     if rule.is_complement or (rule.cubes and all(len(cube) for cube in rule.cubes)):
         return ""
     return "always" if rule.cubes else "never"
-
-
-def recurrences(stability: Recurrence | None, name: str) -> dict[str, str]:
-    """Return how often each cube of a class recurs, by its text; nothing if recurrence was not measured."""
-    if stability is None:
-        return {}
-    own, total = (entry for entry in stability.cubes if entry.class_ == name), stability.resamples
-    return {entry.text: recurrence_words(round(entry.frequency * total), total) for entry in own}
-
-
-SELDOM = 0.1
-"""A rule that at most this share of bags or resamples found again is not to be relied on."""
-FEWEST_BAGS = 5
-"""The fewest bags or resamples that are enough to say so: a rule that recurs half of the time is found in none of 5, or
-in at most 1 of 10, with a probability below 5%."""
-
-
-def doubts(
-    rule: Rule,
-    cubes: Sequence[CubeRecord],
-    entry: ClassResult,
-    stability: Recurrence | None,
-    rows: str = "held-out row",
-) -> list[str]:
-    """Return for each cube of a class the sentence that warns of it; an empty text where nothing speaks against it.
-
-    A rule is doubted if hardly any bag or resample found it again, or if it is right on no row that was measured, which
-    `rows` names.
-    """
-    decided = entry.decided or tuple(cube.confidence for cube in cubes)
-    again = _recurs(rule, cubes, stability)
-    return [_doubt(found, share, rows) for found, share in zip(again, decided, strict=True)]
-
-
-def _doubt(found: Recurs | None, right: ShareRecord, rows: str) -> str:
-    reasons = []
-    if found is not None and found.total >= FEWEST_BAGS and found.count <= SELDOM * found.total:
-        how_often = "none" if found.count == 0 else f"only {found.count}"
-        reasons.append(f"the search found it again in {how_often} of {found.total} samples of the rows")
-    if not right.total:
-        reasons.append(f"it decides no {rows}, so nothing is known of how often it is right")
-    elif not right.hits:
-        reasons.append(f"it is right on none of the {count_with_noun(right.total, rows)} that it decides")
-    return f"Do not rely on this rule: {', and '.join(reasons)}." if reasons else ""
 
 
 def no_better(result: Result) -> str:
@@ -265,35 +221,6 @@ def no_better(result: Result) -> str:
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
     return f"Do not rely on these rules: on the held-out rows they are not better than always saying “{head.always}”."
-
-
-def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
-    """Return how often each cube of a class recurs, where that was counted."""
-    counts, total = list(rule.counts), rule.bags
-    if stability is not None:
-        shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
-        total = stability.resamples
-        counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
-    drawn = "bags" if stability is None else stability.drawn
-    return [None if count is None else _recurrence(count, total, drawn) for count in counts]
-
-
-def _recurrence(count: int, total: int, drawn: str) -> Recurs:
-    return Recurs(count, total, f"{drawn} found it again" + ("" if recurs(count, total) else ", less than half"))
-
-
-Condition = tuple[str, list[tuple[str, bool]]]
-"""A condition in words, and the literals that make it."""
-
-
-def cube_conditions(cube: Cube, rules: RuleSet) -> list[Condition]:
-    """Return the conditions of a cube in words, each with its literals."""
-    groups = condition_groups(cube, rules.predicates, rules.facts)
-    return [(words, [(literal.concept, literal.positive) for literal in literals]) for words, literals in groups]
-
-
-def _joined(conditions: Sequence[Condition]) -> str:
-    return " and ".join(words for words, _ in conditions) or "always"
 
 
 def line_words(cube: CubeRecord, name: str) -> str:
@@ -423,30 +350,29 @@ def _comparison(entry: ClassResult) -> str:
 
 
 def _in_words(result: Result) -> dict[str, str]:
-    """Return the words of every rule, by its formula as text."""
+    """Return the words of every cube, by its formula as text."""
     pairs = zip(result.rules.rules, result.statistics.classes, strict=True)
     return {
-        measured.text: _joined(cube_conditions(cube, result.rules))
+        measured.text: cube_words(cube, result.rules.predicates, result.rules.facts)
         for rule, counted in pairs
         for cube, measured in zip(rule.cubes, counted.cubes, strict=True)
     }
 
 
-def _covered(words: str, cube: Cube, name: str, result: Result) -> CoveredRows:
+def _covered(rule: ReadRule, name: str, result: Result) -> CoveredRows:
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
-    signs = [(place[literal.concept], "1" if literal.positive else "0") for literal in cube]
-    fired = [row for row in result.rows if all(row.bits[i] == sign for i, sign in signs)]
+    signs = [[(place[literal.concept], "1" if literal.positive else "0") for literal in cube] for cube in rule.cubes]
+    fired = [row for row in result.rows if any(all(row.bits[i] == sign for i, sign in cube) for cube in signs)]
     # A row with several labels names them all, so it cannot be compared with one class.
     rows = [(str(row.row), not result.multilabel and row.label != name) for row in fired[:MOST_ROWS]]
-    return CoveredRows(words, len(fired), tuple(rows), len(fired) - len(rows))
+    return CoveredRows(rule.words, len(fired), tuple(rows), len(fired) - len(rows))
 
 
 def lead(result: Result) -> str:
     """Return the page in one sentence: how often the rules are right, and how often the most frequent class is."""
     head, target = _headline(result), result.data.target
-    n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
     if head is None:
-        return f"{count_with_noun(n_cubes, 'rule')} for {target}, learned from {result.data.name}."
+        return f"{count_with_noun(len(all_rules(result)), 'rule')} for {target}, learned from {result.data.name}."
     right, always = head.right, head.always_right
     said = f"The rules are right on {percent(right.value, 1)} of {_measured_rows(result, right)}"
     if result.costs:
@@ -514,12 +440,10 @@ def tiles(result: Result) -> tuple[Tile, ...]:
                 f"on {count_text(statistics.n_rows)} held-out rows",
             )
         )
-    n_cubes = sum(len(rule.cubes) for rule in result.rules.rules)
-    literals = sum(len(cube) for rule in result.rules.rules for cube in rule.cubes)
+    rules = all_rules(result)
+    conditions = count_with_noun(sum(len(rule.conditions) for _, rule in rules), "condition")
     columns = count_with_noun(len(result.rules.columns), "column")
-    made.append(
-        Tile("To read", count_with_noun(n_cubes, "rule"), f"with {count_with_noun(literals, 'condition')} on {columns}")
-    )
+    made.append(Tile("To read", count_with_noun(len(rules), "rule"), f"with {conditions} on {columns}"))
     made.append(_equality(result))
     return tuple(made)
 
@@ -671,7 +595,7 @@ def render(result: Result) -> str:
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
         result=result,
-        classes=class_views(result),
+        classes=class_views(result, apart=result.editing is not None),
         colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
         confusions=confusions(result),
         lead=lead(result),
@@ -692,7 +616,7 @@ def render(result: Result) -> str:
         policy=_policy(script),
         style=raw(_file("page.css")),
         script=raw(script),
-        data=raw(_embedded(panel_data(result, _all_conditions(result)))),
+        data=raw(_embedded(panel_data(result, all_rules(result)))),
     )
     return text
 
@@ -745,11 +669,6 @@ def _policy(script: str) -> str:
 
 def _embedded(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
-
-
-def _all_conditions(result: Result) -> list[list[Condition]]:
-    """Return the conditions of every cube, in the order of the classes."""
-    return [cube_conditions(cube, result.rules) for rule in result.rules.rules for cube in rule.cubes]
 
 
 def _history(result: Result) -> list[str]:

@@ -14,10 +14,12 @@ from typing import Any
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
 from logiclens.formula.column_states import State, Unit, pattern_of, state_words, units_of
 from logiclens.formula.date_parts import DatePart
+from logiclens.formula.english import cube_words
 from logiclens.formula.flip import parts_of
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.report.result import Cell, HeldOutRow, Result
+from logiclens.report.rules import ReadRule
 from logiclens.words import enumeration, percent, readable
 
 DATE, DURATION = KINDS["date"], KINDS["timedelta"]
@@ -125,12 +127,12 @@ def _part_words(part: DatePart, column: str) -> str:
     return f"the days from {start} to it" if column == end else f"the days from it to {end}"
 
 
-def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, bool]]]]]) -> dict[str, Any]:
+def panel_data(result: Result, read: Sequence[tuple[int, ReadRule]]) -> dict[str, Any]:
     """Return the data that `page.js` reads.
 
     Args:
         result: the result of the page.
-        conditions: for each cube, its conditions in words and the literals that make each of them.
+        read: the rules as they are read, each with the place of its class.
     """
     rules = result.rules
     place = {concept.name: i for i, concept in enumerate(result.concepts)}
@@ -184,13 +186,21 @@ def panel_data(result: Result, conditions: list[list[tuple[str, list[tuple[str, 
             {
                 "of": i,
                 "if": [[place[lit.concept], int(lit.positive)] for lit in cube],
-                "conditions": [
-                    [readable(words), [[place[name], int(positive)] for name, positive in literals]]
-                    for words, literals in told
-                ],
+                "words": readable(cube_words(cube, rules.predicates, rules.facts)) if len(cube) else "",
                 "trust": percent(trust),
             }
-            for (i, cube, trust), told in zip(cubes, conditions, strict=True)
+            for i, cube, trust in cubes
+        ],
+        # The rules as they are read. A condition holds if all literals of one of its alternatives do.
+        "rules": [
+            {
+                "cubes": [number[i, cube] for cube in rule.cubes],
+                "conditions": [
+                    [readable(words), [[[place[name], int(yes)] for name, yes in one] for one in alternatives]]
+                    for words, alternatives in rule.conditions
+                ],
+            }
+            for i, rule in read
         ],
         # The cubes in the order in which they decide.
         "order": [number[line.rule, line.cube] for line in rules.decisions],

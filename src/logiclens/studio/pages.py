@@ -121,7 +121,7 @@ def _rules(session: Session) -> str:
         columns=() if editor is None else [str(column) for column in editor.frame.columns],
         signs=SIGN_WORDS,
         can_order=editor is not None and sum(not rule.is_complement for rule in editor.rules.rules) > 1,
-        classes=_in_order(page.class_views(result), result),
+        classes=_in_order(page.class_views(result, apart=True), result),
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
         confusions=page.confusions(result),
         asked="" if result.multilabel else f"{result.data.target} is ",

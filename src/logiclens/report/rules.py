@@ -1,0 +1,181 @@
+"""Rules as people read them: cubes that differ in one category only are one rule. Page, panel and sheet use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from logiclens.formula.dnf import Cube
+from logiclens.formula.english import (
+    category_unions,
+    common_and_chosen,
+    literal_words,
+    recurrence_words,
+    recurs,
+    union_conditions,
+)
+from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.metrics.rule_statistics import ClassRecord, CubeRecord, Share, ShareRecord, union_record
+from logiclens.report.result import ClassResult, Recurrence, Result
+from logiclens.words import count_with_noun
+
+SELDOM = 0.1
+"""A rule that at most this share of bags or resamples found again is not to be relied on."""
+FEWEST_BAGS = 5
+"""The fewest bags or resamples that are enough to say so: a rule that recurs half of the time is found in none of 5, or
+in at most 1 of 10, with a probability below 5%."""
+
+
+_WITH_LEAST = " with the category found least"
+
+
+@dataclass(frozen=True)
+class Recurs:
+    """In how many bags or resamples a rule was found again; with `is_least`, the one of its categories found least."""
+
+    count: int
+    total: int
+    drawn: str
+    is_least: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is said behind the numbers."""
+        rarely = "" if recurs(self.count, self.total) else ", less than half"
+        return f"{self.drawn} found it again{_WITH_LEAST * self.is_least}{rarely}"
+
+    def __str__(self) -> str:
+        """The recurrence in one line."""
+        return recurrence_words(self.count, self.total) + _WITH_LEAST * self.is_least
+
+
+Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]
+"""A condition in words, and the literals of each of its alternatives: one of several categories, all of an interval."""
+
+
+@dataclass(frozen=True)
+class ReadRule:
+    """A rule as it is read: one cube, or cubes that differ in one category only, which are one condition in words.
+
+    `decided` is the share that has the class of the rows on which it fires and its class is the answer, if counted.
+    """
+
+    cubes: tuple[Cube, ...]
+    conditions: tuple[Condition, ...]
+    counted: CubeRecord
+    decided: ShareRecord | None
+    recurs: Recurs | None
+    doubt: str
+    is_edited: bool
+
+    @property
+    def words(self) -> str:
+        """The conditions in one line."""
+        return " and ".join(words for words, _ in self.conditions) or "always"
+
+
+def read_rules(
+    rules: RuleSet,
+    measured: ClassRecord,
+    entry: ClassResult | None = None,
+    stability: Recurrence | None = None,
+    *,
+    rows: str = "row",
+    apart: bool = False,
+) -> tuple[ReadRule, ...]:
+    """Return the rules of a class as they are read, each with its figures and what speaks against it.
+
+    A rule is doubted if hardly any bag or resample found it again, or if it is right on no row that was measured. Of
+    several categories, the warning names the one that it is about, and the recurrence is the lowest.
+
+    Args:
+        rules: all rules.
+        measured: the statistics of the class.
+        entry: the class in the result, which says how often its rules are right where they decide. Default: None,
+            which is not known, and no rule is warned of.
+        stability: what recurs when the search is repeated. Default: None, the counts of the rules.
+        rows: noun for one of the rows that were measured.
+        apart: whether each cube is a rule of its own.
+    """
+    rule = rules.rule(measured.name)
+    at = {cube: place for place, cube in enumerate(rule.cubes)}
+    decided = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    again = _recurs(rule, measured.cubes, stability)
+    unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)
+    read = []
+    for union in unions:
+        places = [at[cube] for cube in union]
+        own = [measured.cubes[place] for place in places]
+        rights, recurrences = [decided[place] for place in places], [again[place] for place in places]
+        named = [""] if len(union) == 1 else [f" where {category}" for category in _categories(union, rules)]
+        doubts = [
+            _doubt(recurrence, right or cube.confidence, rows, name)
+            for recurrence, right, cube, name in zip(recurrences, rights, own, named, strict=True)
+        ]
+        read.append(
+            ReadRule(
+                cubes=union,
+                conditions=tuple(
+                    (words, tuple(tuple((lit.concept, lit.positive) for lit in one) for one in alternatives))
+                    for words, alternatives in union_conditions(union, rules.predicates, rules.facts)
+                ),
+                counted=own[0] if len(own) == 1 else union_record(own, " ∨ ".join(cube.text for cube in own)),
+                decided=_added([right for right in rights if right is not None]),
+                recurs=_least(recurrences),
+                doubt="" if entry is None else " ".join(filter(None, doubts)),
+                is_edited=any(cube in rule.edited for cube in union),
+            )
+        )
+    return tuple(read)
+
+
+def all_rules(result: Result) -> tuple[tuple[int, ReadRule], ...]:
+    """Return the rules of all classes as they are read, each with the place of its class."""
+    measured = enumerate(result.statistics.classes)
+    return tuple((place, rule) for place, counted in measured for rule in read_rules(result.rules, counted))
+
+
+def _categories(union: Sequence[Cube], rules: RuleSet) -> list[str]:
+    """Return the category that each cube of a group asks for, in words."""
+    _, chosen = common_and_chosen(union)
+    return [literal_words(literal, rules.predicates, rules.facts) for literal in chosen]
+
+
+def _added(shares: Sequence[ShareRecord]) -> ShareRecord | None:
+    """Return the share of several groups of rows together; None of no groups."""
+    if len(shares) < 2:
+        return shares[0] if shares else None
+    return Share(sum(one.hits for one in shares), sum(one.total for one in shares)).record()
+
+
+def _least(recurrences: Sequence[Recurs | None]) -> Recurs | None:
+    """Return the lowest recurrence of several categories; None if that of one is unknown."""
+    counted = [found for found in recurrences if found is not None]
+    if len(counted) < len(recurrences):
+        return None
+    least = min(counted, key=lambda found: found.count)
+    return replace(least, is_least=any(found.count > least.count for found in counted))
+
+
+def _doubt(found: Recurs | None, right: ShareRecord, rows: str, named: str) -> str:
+    """Return the sentence that warns of a rule, or of one of its categories; empty if nothing speaks against it."""
+    reasons = []
+    if found is not None and found.total >= FEWEST_BAGS and found.count <= SELDOM * found.total:
+        how_often = "none" if found.count == 0 else f"only {found.count}"
+        reasons.append(f"the search found it again in {how_often} of {found.total} samples of the rows")
+    if not right.total:
+        reasons.append(f"it decides no {rows}, so nothing is known of how often it is right")
+    elif not right.hits:
+        reasons.append(f"it is right on none of the {count_with_noun(right.total, rows)} that it decides")
+    return f"Do not rely on this rule{named}: {', and '.join(reasons)}." if reasons else ""
+
+
+def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
+    """Return how often each cube of a class recurs, where that was counted."""
+    counts, total = list(rule.counts), rule.bags
+    if stability is not None:
+        shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
+        total = stability.resamples
+        counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
+    drawn = "bags" if stability is None else stability.drawn
+    return [None if count is None else Recurs(count, total, drawn) for count in counts]
