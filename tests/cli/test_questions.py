@@ -16,7 +16,14 @@ def test_why_of_a_written_row_is_that_of_the_rules():
     run = logiclens("why", exact().folder, "--row", "age=70,unit=MICU")
     assert run.returncode == 0, run.stderr
     assert run.stdout.rstrip("\n") == str(RuleSet.load(exact().folder).why({"age": 70, "unit": "MICU"}))
-    assert run.stderr == ""
+    assert run.stderr.startswith("note: trust is how often a rule is right at least")
+
+
+@pytest.mark.parametrize("question", ["why", "flip"])
+def test_a_value_that_no_training_row_had_is_noted(question):
+    said = "note: no training row has 'MICUU' in 'unit'; did you mean 'MICU'?"
+    assert said in logiclens(question, exact().folder, "--row", "age=70,unit=MICUU").stderr
+    assert "no training row" not in logiclens(question, exact().folder, "--row", "age=70,unit=").stderr
 
 
 def test_rows_of_a_table_are_counted_from_one():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -262,3 +263,17 @@ def test_a_reason_belongs_to_the_rule_that_was_edited():
     edited = rules.with_condition("died#1", "d", why="asked by the ward")
     reasons = {str(cube): reason_of(edited, 0, cube) for cube in edited.rules[0].cubes}
     assert reasons == {"a & b & d": "asked by the ward", "c & d": None}
+
+
+def test_a_category_that_no_row_has_is_refused_with_the_nearest():
+    facts = TableFacts(kinds={"unit": "text", "ward": "text"}, categories={"unit": ("CCU", "MICU", "SICU")})
+    rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)}, facts=facts)
+    with pytest.raises(LogicLensError) as caught:
+        rules.with_rule("ill", "unit is MICUU")
+    assert str(caught.value) == "no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
+    with pytest.raises(LogicLensError, match="in 'unit'; its values are 'CCU', 'MICU', 'SICU'"):
+        rules.with_rule("ill", "unit is not Zzzzz")
+    # Of a column whose categories are not known, none can be refused; nor one that the rules name already.
+    assert len(rules.with_rule("ill", "ward is Zzzzz").rules[0].cubes) == 2
+    named = replace(rules, predicates={**rules.predicates, "far": Predicate("unit", "==", "away")})
+    assert len(named.with_rule("ill", "unit is away").rules[0].cubes) == 2

@@ -415,7 +415,7 @@ def test_a_large_rule_set_is_flipped_at_once() -> None:
 
 def test_of_two_values_a_change_asks_for_the_other() -> None:
     meant = {"m": Predicate("sex", "==", "man")}
-    facts = TableFacts("died", complete=("sex",), pairs={"sex": ("man", "woman")})
+    facts = TableFacts("died", complete=("sex",), categories={"sex": ("man", "woman")})
     rules = RuleSet((Rule("yes", parse("m"), (0.9,)), Rule("no", parse("~m"), (0.9,))), meant, facts=facts)
     assert str(rules.flip({"sex": "man"})) == "died: yes -> no, if sex is woman (it is man)"
     assert str(rules.flip({"sex": "man"}, of="yes")) == (

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import LogicLensError
-from logiclens.formula import DNF, Complement, parse
+from logiclens.formula import DNF, Complement, Cube, parse
 from logiclens.formula.date_parts import DatePart
-from logiclens.formula.english import TableFacts, literal_words
+from logiclens.formula.english import TableFacts, cube_words, literal_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.why import Why
@@ -63,8 +63,13 @@ def test_every_literal_is_accounted_for(case: Asked) -> None:
                 assert lacking.missing == (case.row[lacking.column] is None)
                 now = "missing" if lacking.missing else shown(lacking.value)
                 assert str(lacking) == f"{lacking.wanted} (it is {now})"
-                assert lacking.wanted == literal_words(
-                    lacking.literal, rules.predicates, TableFacts(complete=rules.columns)
+                # The literal alone, or the condition of all literals of the cube on its column, such as an interval.
+                column = rules.predicate(lacking.literal.concept).column
+                own = Cube(lit for lit in part.cube if rules.predicate(lit.concept).column == column)
+                known = TableFacts(complete=rules.columns)
+                assert lacking.wanted in (
+                    literal_words(lacking.literal, rules.predicates, known),
+                    cube_words(own, rules.predicates, known),
                 )
 
 
@@ -172,8 +177,11 @@ def test_a_rule_that_fails_is_told_as_it_is() -> None:
     }  # fmt: skip
     gone = {"age": None, "smoker": False}
     for formula, told in (
-        ("~old & ~bare", "age is below 60 and not missing, for lack of: age is not missing (it is missing)"),
-        ("young & ~old", "age from 40 to below 60, for lack of: age is at least 40 (it is missing)"),
+        (
+            "~old & ~bare",
+            "age is below 60 and not missing, for lack of: age is below 60 and not missing (it is missing)",
+        ),
+        ("young & ~old", "age from 40 to below 60, for lack of: age from 40 to below 60 (it is missing)"),
         ("~old & smoker", "age is below 60 (or missing) and smoker is true, for lack of: smoker is true (it is false)"),
     ):
         why = RuleSet((Rule("yes", parse(formula), (0.5,)),), meant).why(gone)
@@ -387,3 +395,11 @@ def test_categories_of_one_column_are_one_reason():
         lines = [line.strip() for line in str(rules.why({**row, "sepsis": False})["ill"]).splitlines()[1:]]
         sepsis = "fails: sepsis is true (recurs in 10 of 10 bags), for lack of: sepsis is true (it is false)"
         assert lines == [*said, sepsis]
+
+
+def test_an_interval_that_fails_is_named_whole_and_once():
+    meant = {"grown": Predicate("age", ">=", 40), "old": Predicate("age", ">=", 60)}
+    rules = RuleSet((Rule("ill", parse("grown & ~old"), (0.9,)),), meant, facts=TableFacts(whole=("age",)))
+    for age, now in ((79, "79"), (20, "20"), (None, "missing")):
+        told = f"fails: age from 40 to 59, for lack of: age from 40 to 59 (it is {now})"
+        assert str(rules.why({"age": age})["ill"].cubes[0]) == told

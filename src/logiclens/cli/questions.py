@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
-from logiclens.errors import LogicLensError, named, no_column, quoted, quoted_names
+from logiclens.errors import LogicLensError, named, nearest, no_column, quoted, quoted_names
 from logiclens.formula.check import Check, Property, parse_property
 from logiclens.formula.flip import Flip
 from logiclens.formula.knowledge import Knowledge
@@ -29,6 +29,10 @@ MOST_SHOWN = 10
 """The most rows of a table that are answered if the user names none."""
 MOST_ROWS = 1_000
 """The most rows that the user may name."""
+READ_TRUST = (
+    "note: trust is how often a rule is right at least, on the rows that it was made from: the lower end of the 95% "
+    "interval."
+)
 GIVEN = "--row"
 """The name of rows on the command line in messages."""
 
@@ -75,7 +79,7 @@ def answer_why(folder: Path, source: RowSource, *, json: str | None, quiet: bool
         reasons = rows.model.rules.why(row)
         told.append({"row": number, **_why(reasons)})
         rows.say(number, str(reasons))
-    rows.write(told)
+    rows.write(told, READ_TRUST)
 
 
 def answer_flip(
@@ -209,14 +213,27 @@ class _Questions:
 
         self.model: SavedModel = SavedModel(folder, by_rules=True)
         self.json, self.quiet, self.source = json, quiet, source
-        self.note = ""
+        self.notes: list[str] = []
         self._lines: list[tuple[int, str]] = []
         self._rows = self._read()
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """Yield each row, as a table of one row, with its number from 1."""
         for place in range(len(self._rows)):
-            yield int(self._rows.index[place]) + 1, self._rows.iloc[[place]]
+            number, row = int(self._rows.index[place]) + 1, self._rows.iloc[[place]]
+            self._note_unseen(number, row)
+            yield number, row
+
+    def _note_unseen(self, number: int, row: Any) -> None:
+        """Note texts of a row that no training row had: they may be misspelled."""
+        rules = self.model.rules
+        for column, categories in rules.facts.categories.items():
+            value = row[column].iloc[0] if column in rules.columns and column in row.columns else None
+            if isinstance(value, str) and value not in categories:
+                near = nearest(value, categories)
+                hint = f"did you mean {quoted(near)}?" if near is not None else f"seen were {quoted_names(categories)}."
+                where = "" if self.source.given and len(self._rows) == 1 else f"row {number}: "
+                self.notes.append(f"note: {where}no training row has {quoted(value)} in {quoted(column)}; {hint}")
 
     def _read(self) -> Any:
         if self.source.table is None:
@@ -225,7 +242,9 @@ class _Questions:
         rows = self.model.rows(file.frame, file.name)
         if self.source.numbers is None:
             if len(rows) > MOST_SHOWN:
-                self.note = f"note: these are the first {MOST_SHOWN} of {len(rows):,} rows; say --rows to see others."
+                self.notes.append(
+                    f"note: these are the first {MOST_SHOWN} of {len(rows):,} rows; say --rows to see others."
+                )
             return rows.head(MOST_SHOWN)
         places = [number - 1 for number in row_numbers(self.source.numbers)]
         if places and max(places) >= len(rows):
@@ -236,8 +255,8 @@ class _Questions:
         """Keep what is printed about a row until every row is answered."""
         self._lines.append((number, text))
 
-    def write(self, told: list[dict[str, Any]]) -> None:
-        """Write the answers as JSON and print them."""
+    def write(self, told: list[dict[str, Any]], reading: str = "") -> None:
+        """Write the answers as JSON and print them, then what explains a word of them."""
         write_json({"model": str(self.model.folder), "exact": self.model.exact, "rows": told}, self.json)
         printer = Printer(quiet=self.quiet or self.json == STANDARD, notes=not self.quiet)
         for place, (number, text) in enumerate(self._lines):
@@ -248,8 +267,10 @@ class _Questions:
             if place and rest:
                 printer.say()
             printer.say("\n".join([f"row {number}: {head}", *rest]))
-        if self.note:
-            printer.note(self.note)
+        if reading:
+            printer.note(reading)
+        for note in self.notes:
+            printer.note(note)
         _note(printer, exact=self.model.exact)
 
 

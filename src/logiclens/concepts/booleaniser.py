@@ -28,7 +28,7 @@ from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, Ref
 from logiclens.concepts.splits import distinct_rows
 from logiclens.constraints import Constraint, check_all, flag, optional, whole_number
 from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
-from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
+from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.date_parts import DatePart, parts_of_dates
 from logiclens.formula.groups import NO_GROUPS, Groups
@@ -74,6 +74,7 @@ class Cutting:
         memberships: concepts that only networks see; they come after `predicates`.
         opposites: for the concept of a column that had two values and no gap in training, the other value.
         whole: columns that held whole numbers only, or dates without a time of day.
+        categories: all values of columns of texts that had two, or each of which enough rows had to name no row.
     """
 
     kinds: Mapping[str, Kind]
@@ -83,26 +84,13 @@ class Cutting:
     memberships: Mapping[str, Membership] = field(default_factory=dict)
     opposites: Mapping[str, Predicate] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def complete(self) -> tuple[str, ...]:
         """The columns without a missing value in training."""
         gaps = {predicate.column for predicate in self.predicates.values() if predicate.operator == "missing"}
         return tuple(column for column in self.kinds if column not in gaps)
-
-    @property
-    def pairs(self) -> dict[str, tuple[str, str]]:
-        """Both values of each column of texts that had two and no gap in training."""
-        found = [
-            (self.predicates[name], other)
-            for name, other in self.opposites.items()
-            if name in self.predicates and other.operator == self.predicates[name].operator == "=="
-        ]
-        return {
-            one.column: (one.value, other.value)
-            for one, other in found
-            if isinstance(one.value, str) and isinstance(other.value, str)
-        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -205,6 +193,23 @@ class Wanted:
 NOTHING_WANTED = Wanted()
 
 
+MOST_CATEGORIES = 100
+"""The most categories of a column that are all remembered, so that a name which no row has is noticed."""
+
+
+def _all_categories(column: Tally) -> tuple[str, ...] | None:
+    """Return all values of a column of texts; None if they are many, or so rare that they could name a row."""
+    if column.counts is None or column.kind != CATEGORY.name:
+        return None
+    size = column.counts[:, 0].sum(axis=1)
+    present = np.flatnonzero(size)
+    if len(present) > MOST_CATEGORIES or column.n_values > len(present):
+        return None
+    if len(present) > 2 and size[present].min() < FEW_OF_A_TEXT:
+        return None
+    return tuple(str(column.categories[place]) for place in present)
+
+
 @dataclass
 class Finding:
     """The concepts found so far, added column by column.
@@ -228,14 +233,15 @@ class Finding:
     memberships: dict[str, Membership] = field(default_factory=dict)
     opposites: dict[str, Predicate] = field(default_factory=dict)
     whole: list[str] = field(default_factory=list)
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def cutting(self) -> Cutting:
         """Return the concepts as a `Cutting`."""
-        groups = Groups(self.exclusive, self.implied)
+        groups, whole = Groups(self.exclusive, self.implied), tuple(self.whole)
         return Cutting(
-            self.kinds, self.predicates, groups, self.scales, self.memberships, self.opposites, tuple(self.whole)
+            self.kinds, self.predicates, groups, self.scales, self.memberships, self.opposites, whole, self.categories
         )
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
@@ -249,6 +255,8 @@ class Finding:
             self.kinds[column.name] = column.kind
             if column.whole or column.whole_days:
                 self.whole.append(column.name)
+            if (categories := _all_categories(column)) is not None:
+                self.categories[column.name] = categories
             for source in () if column.origin is None else column.origin.columns:
                 self.kinds[source] = "date"
         elif column.origin is None:

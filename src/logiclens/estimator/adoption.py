@@ -184,7 +184,7 @@ def _extended(schema: Schema, rules: RuleSet) -> Schema:
     groups = _groups(schema, predicates, columns)
     grown = Cutting(
         {column: kinds[column] for column in kinds}, predicates, groups, scales, cutting.memberships,
-        cutting.opposites, cutting.whole,
+        cutting.opposites, cutting.whole, cutting.categories,
     )  # fmt: skip
     return replace(schema, names=grown.names, predicates=predicates, groups=groups, cutting=grown)
 

@@ -1144,7 +1144,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             () if cutting is None else cutting.whole,
             () if cutting is None else cutting.complete,
             self.schema_.column_kinds,
-            {} if cutting is None else cutting.pairs,
+            {} if cutting is None else cutting.categories,
         )
 
     @property

@@ -450,7 +450,7 @@ def _states(
         other = "".join(texts) + "?"
         said = [comparison_words(Predicate(column, "==", text)) for text in texts]
         words = [f"{column} is {comparison}" for comparison in (*said, none_of(said))]
-        pair = rules.facts.pairs.get(column, ())
+        pair = rules.facts.pair(column)
         left = [value for value in pair if value not in texts]
         if len(left) == 1 and len(texts) == 1 and texts[0] in pair:
             other = left[0]

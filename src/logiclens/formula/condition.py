@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
-from logiclens.formula.column_kinds import KINDS, NUMBER, ORDERS, TRUTH_VALUE, Operator, Scalar
+from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, ORDERS, TRUTH_VALUE, Operator, Scalar
 from logiclens.formula.date_parts import PART_KINDS, DatePart
 from logiclens.formula.dnf import Literal
 from logiclens.formula.notation import quoted_name
@@ -273,6 +273,13 @@ def _compared(subject: Subject, sign: str, value: str, rules: DecisionRules) -> 
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, compared {ways} {_example(subject)}.")
     meant = Predicate(subject.column, operator, value_of(subject, value, operator), subject.origin)
     is_known = any(meant == known for known in rules.predicates.values())
+    categories = rules.facts.categories.get(meant.column)
+    if kind is CATEGORY and categories is not None and meant.value not in categories and not is_known:
+        near = nearest(str(meant.value), categories)
+        hint = f"did you mean {quoted(near)}?" if near is not None else f"its values are {quoted_names(categories)}."
+        raise LogicLensError(
+            f"no row that the rules were made from has {quoted(meant.value)} in {quoted(meant.column)}; {hint}"
+        )
     if operator in ("<", "<=") and meant.column in rules.facts.complete and not is_known:
         # Without gaps the negation says the same, and rules have one name less.
         opposite: Operator = ">=" if operator == "<" else ">"

@@ -35,26 +35,32 @@ class TableFacts:
         whole: columns that held whole numbers only, or dates without a time of day.
         complete: columns that had no missing value.
         kinds: the kind of each column that a condition can be about; see `formula.condition`.
-        pairs: both values of columns of texts that had two and no missing value.
+        categories: all values of columns of texts, where they are known.
     """
 
     target: str | None = None
     whole: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
-    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def has_all(self, columns: Collection[str]) -> bool:
         """Return whether none of the columns had a missing value."""
         return all(column in self.complete for column in columns)
 
+    def pair(self, column: str) -> tuple[str, ...]:
+        """Return both values of a column of texts that had two and no missing value; nothing of any other column."""
+        values = self.categories.get(column, ())
+        return values if len(values) == 2 and column in self.complete else ()
+
     def opposite(self, predicate: Predicate) -> Predicate | None:
         """Return the comparison with the other value of a column that had two; None of any other predicate.
 
-        >>> print(TableFacts(pairs={"sex": ("man", "woman")}).opposite(Predicate("sex", "==", "man")))
+        >>> facts = TableFacts(complete=("sex",), categories={"sex": ("man", "woman")})
+        >>> print(facts.opposite(Predicate("sex", "==", "man")))
         sex is woman
         """
-        pair = self.pairs.get(predicate.column, ())
+        pair = self.pair(predicate.column)
         if predicate.operator != "==" or predicate.value not in pair:
             return None
         return Predicate(predicate.column, "==", next(value for value in pair if value != predicate.value))
@@ -272,7 +278,7 @@ def condition_words(literal: Literal, predicates: Mapping[str, Predicate], facts
         predicates: meanings of concepts; a concept without one is a Boolean column.
         facts: what is known of the training table. Default: nothing.
 
-    >>> facts = TableFacts(pairs={"sex": ("man", "woman")})
+    >>> facts = TableFacts(complete=("sex",), categories={"sex": ("man", "woman")})
     >>> condition_words(Literal("m", False), {"m": Predicate("sex", "==", "man")}, facts)
     'sex is woman'
     """

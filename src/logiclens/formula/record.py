@@ -77,9 +77,10 @@ def _facts_to_dict(facts: TableFacts) -> dict[str, Any]:
     if facts == NO_FACTS:
         return {}
     kinds = {"kinds": {str(name): str(kind) for name, kind in facts.kinds.items()}} if facts.kinds else {}
-    pairs = {"pairs": {str(name): list(pair) for name, pair in facts.pairs.items()}} if facts.pairs else {}
+    known = {str(name): list(values) for name, values in facts.categories.items()}
+    categories = {"categories": known} if known else {}
     table = {"target": facts.target, "whole": list(facts.whole), "complete": list(facts.complete)}
-    return {"table": {**table, **kinds, **pairs}}
+    return {"table": {**table, **kinds, **categories}}
 
 
 def predicate_to_dict(predicate: Predicate) -> dict[str, Any]:
@@ -184,8 +185,9 @@ def _history(entries: Any) -> tuple[Edit, ...]:
 
 def _facts(entry: Any) -> TableFacts:
     kinds = entry.get("kinds") if isinstance(entry, Mapping) and "kinds" in entry else None
-    pairs = entry.get("pairs") if isinstance(entry, Mapping) and "pairs" in entry else None
-    more = [name for name, given in (("kinds", kinds), ("pairs", pairs)) if given is not None]
+    # Earlier versions knew the categories of columns with two, as pairs.
+    listed = [name for name in ("categories", "pairs") if isinstance(entry, Mapping) and name in entry]
+    more = [*["kinds"] * (kinds is not None), *listed]
     _check_fields(entry, ("target", "whole", "complete", *more), "'table'")
     target = entry["target"]
     if target is not None and not isinstance(target, str):
@@ -199,17 +201,18 @@ def _facts(entry: Any) -> TableFacts:
     for column, kind in (kinds or {}).items():
         if kind not in COLUMN_KINDS:
             _refuse(f"'kinds' of 'table' says {quoted(kind)} of {quoted(column)}, which is no kind of a column.")
-    if pairs is not None and not isinstance(pairs, Mapping):
-        _refuse(f"'pairs' of 'table' must be an object, got {quoted(pairs)}.")
-    for column, pair in (pairs or {}).items():
-        if not (
-            isinstance(pair, list)
-            and len(pair) == len({*map(repr, pair)}) == 2
-            and all(isinstance(v, str) for v in pair)
-        ):
-            _refuse(f"'pairs' of 'table' must give {quoted(column)} two different texts, got {quoted(pair)}.")
-    both = {column: (pair[0], pair[1]) for column, pair in (pairs or {}).items()}
-    return TableFacts(target, whole, complete, dict(kinds or {}), both)
+    categories = {column: values for name in listed for column, values in _categories(entry[name], name).items()}
+    return TableFacts(target, whole, complete, dict(kinds or {}), categories)
+
+
+def _categories(entry: Any, field: str) -> dict[str, tuple[str, ...]]:
+    if not isinstance(entry, Mapping):
+        _refuse(f"{field!r} of 'table' must be an object, got {quoted(entry)}.")
+    for column, values in entry.items():
+        is_list = isinstance(values, list) and all(isinstance(value, str) for value in values)
+        if not is_list or len(set(values)) < len(values) or not values:
+            _refuse(f"{field!r} of 'table' must give {quoted(column)} a list of different texts, got {quoted(values)}.")
+    return {str(column): tuple(values) for column, values in entry.items()}
 
 
 def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:

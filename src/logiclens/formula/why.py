@@ -13,6 +13,7 @@ from logiclens.formula.english import (
     TableFacts,
     category_unions,
     common_and_chosen,
+    condition_groups,
     cube_words,
     literal_words,
     union_words,
@@ -26,7 +27,8 @@ from logiclens.words import for_reading, percent
 class FailedLiteral:
     """A literal that the row does not satisfy, in terms of the raw column: `age is at least 72.5 (it is 60)`.
 
-    `value` is the value of the raw column, or of the concept if the row has concepts only.
+    `wanted` is the whole condition that the literal belongs to, such as an interval. `value` is the value of the raw
+    column, or of the concept if the row has concepts only.
     """
 
     literal: Literal
@@ -70,7 +72,9 @@ class CubeReason:
         if self.fires:
             return f"fires: {self.trusted}"
         recurrence = f" ({self.recurrence})" if self.recurrence else ""
-        return f"fails: {self.words}{recurrence}, for lack of: {'; '.join(map(str, self.failed))}"
+        # Both ends of an interval fail if there is no value; the interval is named once.
+        lacking = dict.fromkeys(map(str, self.failed))
+        return f"fails: {self.words}{recurrence}, for lack of: {'; '.join(lacking)}"
 
     @property
     def trusted(self) -> str:
@@ -226,12 +230,13 @@ def _of_several(classes: tuple[ClassReason, ...]) -> Why:
 
 def _class_reason(rules: DecisionRules, rule: Rule, cells: Mapping[str, Any], holds: Mapping[str, bool]) -> ClassReason:
     written = next(other for other in rules.rules if not other.is_complement) if rule.is_complement else rule
+    wanted = {cube: _wanted(rules, cube) for cube in written.cubes}
     cubes = tuple(
         CubeReason(
             cube,
             _cube_here(rules, cube, cells, fires=all(holds[lit.concept] == lit.positive for lit in cube)),
             confidence,
-            tuple(_failed(rules, lit, cells) for lit in cube if holds[lit.concept] != lit.positive),
+            tuple(_failed(rules, lit, cells, wanted[cube][lit]) for lit in cube if holds[lit.concept] != lit.positive),
             recurrence,
         )
         for cube, confidence, recurrence in zip(written.cubes, written.confidence, written.recurrence, strict=True)
@@ -310,12 +315,16 @@ def _said(rules: DecisionRules, literal: Literal) -> str:
     return literal_words(literal, rules.predicates, _known(rules))
 
 
-def _failed(
-    rules: DecisionRules, literal: Literal, cells: Mapping[str, Any], wanted: str | None = None
-) -> FailedLiteral:
+def _wanted(rules: DecisionRules, cube: Cube) -> dict[Literal, str]:
+    """Return for each literal of a cube the condition that it belongs to: both ends of an interval have the same."""
+    groups = condition_groups(cube, rules.predicates, _known(rules))
+    return {literal: words for words, literals in groups for literal in literals}
+
+
+def _failed(rules: DecisionRules, literal: Literal, cells: Mapping[str, Any], wanted: str) -> FailedLiteral:
     predicate = rules.predicate(literal.concept)
     column, source = predicate.subject, _source(predicate, literal.concept, cells)
-    value, wanted = cells[source], _said(rules, literal) if wanted is None else wanted
+    value = cells[source]
     told = now(rules, literal.concept, cells)
     if is_missing(value):
         # A part may be taken from two dates, of which the other one is missing.

@@ -341,16 +341,18 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
     rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), optional)
     if "table" in rules.record:
         table = rules.inner("table")
-        table.check_keys(("target", "whole", "complete"), ("kinds", "pairs"))
+        table.check_keys(("target", "whole", "complete"), ("kinds", "pairs", "categories"))
         if "kinds" in table.record:
             kinds = table.inner("kinds")
             for column in kinds.record:
                 kinds.choice(column, (*KINDS, "0/1", "concept"))
-        if "pairs" in table.record:
-            pairs = table.inner("pairs")
-            for column in pairs.record:
-                if len(set(pairs.texts(column))) != 2 or len(pairs.texts(column)) != 2:
-                    raise pairs.refuse(column, "two different texts")
+        for field in ("pairs", "categories"):
+            if field in table.record:
+                categories = table.inner(field)
+                for column in categories.record:
+                    values = categories.texts(column)
+                    if not values or len(set(values)) < len(values):
+                        raise categories.refuse(column, "a list of different texts")
         if table.value("target") is not None:
             table.text("target")
         table.texts("whole")
