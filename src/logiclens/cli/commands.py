@@ -14,6 +14,7 @@ import typer
 from logiclens import __version__
 from logiclens.cli.bench_commands import bench_app
 from logiclens.cli.options import (
+    CHANGE,
     FOLDER,
     MEASURING,
     OUTPUT,
@@ -268,12 +269,14 @@ def explain(
         typer.Option(
             metavar="COLUMN",
             help="Hold out the latest rows by this column of dates or numbers, instead of rows drawn at random.",
+            rich_help_panel=MEASURING,
         ),
     ] = None,
     date_parts: Annotated[
         bool,
         typer.Option(
-            help="Also look for conditions on month, weekday and hour of dates, and on the days between two dates."
+            help="Also look for conditions on month, weekday and hour of dates, and on the days between two dates.",
+            rich_help_panel=RULES,
         ),
     ] = True,
     folds: Annotated[
@@ -696,15 +699,26 @@ def flip(
     row: GivenRow = None,
     rows: RowNumbers = None,
     to: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="Class to reach. Default: any other. Example: --to no")
+        str | None,
+        typer.Option(
+            metavar="CLASS", help="Class to reach. Default: any other. Example: --to no", rich_help_panel=CHANGE
+        ),
     ] = None,
     freeze: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column that must stay; may be repeated. Example: --freeze age"),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that must stay; may be repeated, or a list. Example: --freeze age,sex",
+            rich_help_panel=CHANGE,
+        ),
     ] = None,
     of: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="Change whether the formula of this class fires. Example: --of yes"),
+        typer.Option(
+            metavar="CLASS",
+            help="Change whether the formula of this class fires. Example: --of yes",
+            rich_help_panel=CHANGE,
+        ),
     ] = None,
     json: Json = None,
     delimiter: Delimiter = None,
@@ -755,13 +769,13 @@ def check(
 
     \b
     Properties:
-      never uses 'sex'            no rule mentions the column
-      monotone in 'age'           the same as increasing in 'age'
-      increasing in 'age'         a higher value never makes a formula fail that held
-      decreasing in 'age'         a lower value never makes a formula fail that held
-      never both 'yes' and 'no'   no row makes the rules of two classes fire
+      never uses 'sex'            no rule asks for the column
+      increasing in 'age'         where a rule of a class fires, one still fires at every higher age
+      decreasing in 'age'         where a rule of a class fires, one still fires at every lower age
+      monotone in 'age'           another word for increasing in 'age'
+      never both 'yes' and 'no'   on no row do rules of both classes fire
       never both                  the same for every two classes
-      implies "age >= 60"         another formula over the conditions holds wherever this one does
+      implies "age >= 60"         where a rule of a class fires, this formula holds too
 
     \b
     Examples:

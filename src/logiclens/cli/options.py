@@ -55,6 +55,7 @@ class WithDefault(TyperGroup):
 
 TARGET, RULES, MEASURING = "Target", "Rules", "Measuring"
 READING, TEACHER, OUTPUT = "Reading the table", "Explaining another model", "Output"
+ROWS, CHANGE = "The row", "The change"
 """Headings of options in the help."""
 
 
@@ -113,6 +114,7 @@ GivenRow: TypeAlias = Annotated[
         "--row",
         metavar="CELLS",
         help="A row, with the columns that the rules use; may be repeated. Example: --row age=70,sex=man",
+        rich_help_panel=ROWS,
     ),
 ]
 RowNumbers: TypeAlias = Annotated[
@@ -121,6 +123,7 @@ RowNumbers: TypeAlias = Annotated[
         "--rows",
         metavar="NUMBERS",
         help="Rows of the table, counted from 1. Default: the first ten. Example: --rows 1,5-7",
+        rich_help_panel=ROWS,
     ),
 ]
 Json: TypeAlias = Annotated[

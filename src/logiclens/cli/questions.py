@@ -95,8 +95,10 @@ def answer_flip(
     """Print for each row the smallest change that changes its answer."""
     rows = _Questions(folder, source, json, quiet=quiet)
     rules = rows.model.rules
+    known = rows.model.known_columns
+    freeze = [name for given in freeze for name in ([given] if given in known else map(str.strip, given.split(",")))]
     for name in freeze:
-        if name not in (known := rows.model.known_columns):
+        if name not in known:
             raise no_column(name, known, "the model", " to freeze")
     if rules.multilabel and of is None:
         raise LogicLensError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -616,7 +617,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         capped = [klass for klass in searched if self.min_support > weights[klass] / 4]
         if not capped:
             return None
-        listed = enumeration([f"{weights[klass] / 4:,.4g} for {quoted(names[klass])}" for klass in capped[:5]])
+        # A quarter of a row more is a whole row, unless rows have weights.
+        whole = bool((weights == np.round(weights)).all())
+        least = [math.ceil(weights[klass] / 4) if whole else weights[klass] / 4 for klass in capped[:5]]
+        told = [f"{rows:,.4g} for {quoted(names[klass])}" for rows, klass in zip(least, capped[:5], strict=True)]
+        listed = enumeration(told)
         more = f" and {len(capped) - 5} more classes" if len(capped) > 5 else ""
         return (
             f"min_support={self.min_support:g} (--min-support) is more than a quarter of a class, which is the most "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -152,8 +153,8 @@ def random_split_note(columns: Sequence[Column]) -> str | None:
     name = dates[0].name
     return (
         f"rows were held out at random although {quoted(name)} orders them in time: if what holds changes over time, "
-        f"later rows will be decided worse than measured here. split_by_time={name!r} (--split-by-time) holds out the "
-        "latest rows instead."
+        f"later rows will be decided worse than measured here. split_by_time={name!r} (--split-by-time "
+        f"{shlex.quote(name)}) holds out the latest rows instead."
     )
 
 

@@ -242,7 +242,7 @@ class Writer:
         if self.dialect not in DATE_PART_DIALECTS:
             raise LogicLensError(
                 f"{quoted(part.name)} has no tested form in the SQL of {self.dialect}: export the rules for "
-                f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or by to_python."
+                f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or as Python (--to python)."
             )
         columns = [self.column(name) for name in part.columns]
         if self.dialect == "sqlite":

@@ -736,7 +736,7 @@ class Duration(_Clock):
         if dialect not in self._SQL_DIALECTS:
             raise LogicLensError(
                 f"the SQL of {dialect} cannot compare durations such as {quoted(value)}: export the rules for duckdb "
-                "or postgres, or by to_python."
+                "or postgres, or as Python (--to python)."
             )
         point = self.point(value)
         sign = "-" if point < timedelta(0) else ""

@@ -76,13 +76,18 @@ def checked_numbers(values: Any) -> NDArray[np.float64]:
     return numbers
 
 
+def above_words(cut: float) -> str:
+    """Return how a cut is asked for, in Python and on the command line."""
+    return f"above={number_text(cut)} (--above {number_text(cut)})"
+
+
 def cut_at(above: float, numbers: NDArray[np.float64]) -> TargetCuts:
     """Return the cut at one value, which must have rows on both sides."""
     low, high = float(numbers.min()), float(numbers.max())
     if not low < above <= high:
         raise LogicLensError(
             f"above={number_text(above)} leaves all rows on one side, the target goes from {number_text(low)} to "
-            f"{number_text(high)}: try above={number_text(suggested_cut(numbers))}."
+            f"{number_text(high)}: try {above_words(suggested_cut(numbers))}."
         )
     return TargetCuts((float(above),))
 
@@ -98,7 +103,7 @@ def cut_at_quantiles(n_classes: int, numbers: NDArray[np.float64], weight: NDArr
     if len(set(starts)) < n_classes - 1 or min(starts) < 1 or max(starts) >= len(values):
         raise LogicLensError(
             f"the target cannot be cut into {n_classes} classes of about equal size, because some values are too "
-            f"frequent: ask for fewer quantiles, or say above={number_text(suggested_cut(numbers))}."
+            f"frequent: ask for fewer quantiles, or say {above_words(suggested_cut(numbers))}."
         )
     return TargetCuts(tuple(float(values[start]) for start in starts))
 
