@@ -42,7 +42,7 @@ EDITS: dict[str, Any] = {
     "dates": lambda rules: rules.with_rule("ill", "admitted >= 2024-05-01 & weekday of admitted >= 6"),
     "above": lambda rules: rules.with_rule("ill", "age > 50 & age <= 90 & not sepsis"),
     "rest": lambda rules: rules.with_rule("well", "age < 25"),
-    "category": lambda rules: rules.with_rule("ill", "unit is NEW"),
+    "category": lambda rules: rules.with_rule("ill", "unit is SICU"),
     "removed": lambda rules: rules.without("ill#1"),
     "nothing left": lambda rules: [rules := rules.without("ill#1") for _ in rules.rule_ids][-1],
 }  # fmt: skip

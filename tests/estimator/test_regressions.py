@@ -187,7 +187,7 @@ def test_a_condition_with_a_gap_flag_is_told_without_it():
         model = EntropyClassifier(epochs=100, set_aside=0.25).fit(rows, labels)
         page = render(result_of(model, model.explain(), Source("t", 400, 1, "y")))
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    told = [words for cube in data["cubes"] for words, _ in cube["conditions"]]
+    told = [words for cube in data["rules"] for words, _ in cube["conditions"]]
     told += [words for unit in data["units"] for _, words, _ in unit["states"]]
     assert [words for words in told if words.startswith("a is below")]
     assert not any("(or missing)" in words for words in told)

@@ -265,7 +265,7 @@ def test_a_reason_belongs_to_the_rule_that_was_edited():
     assert reasons == {"a & b & d": "asked by the ward", "c & d": None}
 
 
-def test_a_category_that_no_row_has_is_refused_with_the_nearest():
+def test_a_category_that_no_row_has_is_refused():
     facts = TableFacts(kinds={"unit": "text", "ward": "text"}, categories={"unit": ("CCU", "MICU", "SICU")})
     rules = RuleSet((Rule("ill", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)}, facts=facts)
     with pytest.raises(LogicLensError) as caught:

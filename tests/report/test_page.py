@@ -420,7 +420,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
     assert [one.doubt for one in read_rules(read.rules, read.statistics.classes[0], read.classes[0])] == ["", "", ""]
 
 
-def test_categories_of_one_column_are_one_card_with_their_own_numbers():
+def test_categories_of_one_column_are_one_card_with_numbers():
     case = categories()
     text = plain(page_of(saved(case)))
     assert "ill if age is at least 66 and job is cook, nurse or clerk, or if sepsis is true." in text
