@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,12 +183,12 @@ def stopped_at(commit: int, url: str, monkeypatch: pytest.MonkeyPatch) -> bool:
 def test_a_worker_killed_before_any_commit_changes_nothing(
     repeated: bool, tmp_path: Path, calm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = found(calm)[:5]
+    wanted, begun = found(calm)[:5], tmp_path / "begun.db"
+    carry_out(f"sqlite:///{begun}", 3)
+    if repeated:
+        assert not stopped_at(10_000, f"sqlite:///{begun}", monkeypatch)
     for commit in range(1, 200):
-        url = f"sqlite:///{tmp_path / f'{commit}.db'}"
-        carry_out(url, 3)
-        if repeated:
-            assert not stopped_at(10_000, url, monkeypatch)
+        url = f"sqlite:///{shutil.copyfile(begun, tmp_path / f'{commit}.db')}"
         came = stopped_at(commit, url, monkeypatch)
         carry_out(url, 5)
         assert found(url) == wanted, f"stopped before commit {commit}"
