@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 # A process for each core; files stay whole, because they share what they set up. One thread each: networks are tiny.
 PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+# Python keeps what it compiled, whatever the machine says: otherwise each process compiles torch and pandas again.
+export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: setup reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
