@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import combinations, product
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import f1_score
+from threadpoolctl import ThreadpoolController
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.candidates import SearchRows, SearchTable, Support, beam_cubes, wilson_lower
+from logiclens.explain.candidates import SearchRows, SearchTable, Support, beam_cubes, one_blas_thread, wilson_lower
 from logiclens.explain.search import FormulaSearch, Limits, Point
 from logiclens.formula import DNF, parse
 from logiclens.metrics.rule_statistics import wilson_interval
@@ -193,3 +195,31 @@ def test_implied_literals_are_dropped_and_the_meaning_stays(drawn):
         if fires(cube).any():
             for code in left if len(left) > 1 else ():
                 assert (fires(tuple(other for other in left if other != code)) != fires(left)).any()
+
+
+def test_a_search_uses_one_thread_for_products_and_restores_the_number():
+    """Also where the block of another thread begins inside the block and ends after it."""
+    blas = ThreadpoolController().select(user_api="blas")
+
+    def numbers() -> set[int]:
+        return {library["num_threads"] for library in blas.info()}
+
+    second_inside, first_left = threading.Event(), threading.Event()
+    seen = []
+
+    def second():
+        with one_blas_thread():
+            second_inside.set()
+            first_left.wait(30)
+
+    with blas.limit(limits=2):
+        outside = numbers()
+        other = threading.Thread(target=second)
+        with one_blas_thread():
+            other.start()
+            second_inside.wait(30)
+            seen.append(numbers())
+        first_left.set()
+        other.join()
+        assert seen == [{1}]
+        assert numbers() == outside == {2}

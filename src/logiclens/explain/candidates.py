@@ -7,13 +7,16 @@ of one power of two, a float32 sum is exact up to 2^24 of these steps, in any or
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.bounds import FREE, TINY, Bound, savings
@@ -312,6 +315,32 @@ def _fires_with(level: _Level, chosen: Collection[tuple[int, int]], by_concept: 
     np.abs(held, out=held)
     held *= level.fires[bases]
     return held
+
+
+_is_limited = threading.Lock()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let NumPy use one thread for matrix products in the block.
+
+    A search makes thousands of small products. A second thread gains little on them, and waits for a core by spinning:
+    on a busy machine a fit takes several times longer. The number belongs to the process, so of blocks that overlap
+    only the first sets and restores it.
+    """
+    if not _is_limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _is_limited.release()
 
 
 def extended_weights(fires: Floats, weights: Sequence[Floats] | Floats, columns: Floats) -> list[NDArray[np.float32]]:

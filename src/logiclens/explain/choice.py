@@ -15,7 +15,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.explain.candidates import MOST_ROWS, Codes, Fold, SearchTable, folds_of, formula_of, literals_of
+from logiclens.explain.candidates import (
+    MOST_ROWS,
+    Codes,
+    Fold,
+    SearchTable,
+    folds_of,
+    formula_of,
+    literals_of,
+    one_blas_thread,
+)
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
 from logiclens.formula.dnf import DNF, Complement
@@ -156,6 +165,7 @@ def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = 
     return tuple(name for name in names if name in used and 2 * sum(bool(near[name] & bag) for bag in bags) >= n_bags)
 
 
+@one_blas_thread()
 def choose(
     teacher: Teacher,
     config: SearchConfig,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.reference_cuts import ReferenceCut
 from logiclens.concepts.splits import row_hashes
-from logiclens.explain.candidates import Codes, SearchRows, Support
+from logiclens.explain.candidates import Codes, SearchRows, Support, one_blas_thread
 from logiclens.explain.search import FormulaSearch
 from logiclens.tables.frames import Column
 
@@ -37,6 +37,7 @@ MOST_ROUNDS = 4
 """Maximum number of passes over all thresholds of a formula."""
 
 
+@one_blas_thread()
 def sharper_cuts(
     fitted: Booleaniser,
     columns: Sequence[Column],
