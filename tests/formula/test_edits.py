@@ -11,7 +11,6 @@ import pytest
 from logiclens.errors import LogicLensError
 from logiclens.formula import DNF, Complement, Cube, Literal, Predicate, Rule, RuleId, RuleSet, parse
 from logiclens.formula.condition import read_conditions
-from logiclens.formula.edits import reason_of
 from logiclens.formula.english import TableFacts
 from logiclens.formula.record import to_dict
 
@@ -259,10 +258,17 @@ def test_rules_know_the_columns_of_a_table() -> None:
 
 
 def test_a_reason_belongs_to_the_rule_that_was_edited():
-    rules = RuleSet((Rule("died", parse("(a & b) | (c & d)"), (0.9, 0.8)),))
+    rules = RuleSet((Rule("died", parse("(a & b) | (c & d) | (a & e)"), (0.9, 0.8, 0.7)),))
     edited = rules.with_condition("died#1", "d", why="asked by the ward")
-    reasons = {str(cube): reason_of(edited, 0, cube) for cube in edited.rules[0].cubes}
-    assert reasons == {"a & b & d": "asked by the ward", "c & d": None}
+    assert {str(cube): reason for cube, reason in edited.rules[0].reasons.items()} == {"a & b & d": "asked by the ward"}
+    # It stays with the rule when that changes again without a word, and goes when the rule goes.
+    shorter = edited.without_condition("died#1", "b").pin("died#2", why="the law")
+    assert {str(cube): reason for cube, reason in shorter.rules[0].reasons.items()} == {
+        "a & d": "asked by the ward",
+        "c & d": "the law",
+    }
+    assert set(shorter.without("died#1").rules[0].reasons.values()) == {"the law"}
+    assert RuleSet.from_dict(to_dict(shorter)).rules[0].reasons == shorter.rules[0].reasons
 
 
 def test_a_category_that_no_row_has_is_refused():

@@ -142,6 +142,7 @@ def _renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
         recurs={new[cube]: count for cube, count in rule.recurs.items() if cube in new},
         edited=frozenset(new[cube] for cube in rule.edited if cube in new),
         pinned=frozenset(new[cube] for cube in rule.pinned if cube in new),
+        reasons={new[cube]: reason for cube, reason in rule.reasons.items() if cube in new},
     )
 
 

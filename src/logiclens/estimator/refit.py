@@ -127,6 +127,7 @@ def _joined(old: Rule, new: Rule, pins: Sequence[Cube]) -> Rule:
         confidence=(0.0,) * len(cubes),
         edited=old.edited & frozenset(pins),
         pinned=frozenset(pins),
+        reasons={cube: reason for cube, reason in old.reasons.items() if cube in pins},
     )
 
 

@@ -86,7 +86,8 @@ def changed(
 
 def comment_of(rules: RuleSet, place: int, cube: Cube) -> str:
     """Return the comment that a file has beside a rule: why it is as it is, or that it is pinned."""
-    return edits.reason_of(rules, place, cube) or ("pinned" if cube in rules.rules[place].pinned else "")
+    rule = rules.rules[place]
+    return rule.reasons.get(cube) or ("pinned" if cube in rule.pinned else "")
 
 
 def _edits(

@@ -164,9 +164,8 @@ def without(rules: Rules, rule: RuleName, note: Note = NO_NOTE) -> Rules:
     place, at = found(rules, rule)
     cube = rules.rules[place].cubes[at]
     _check_not_pinned(rules, place, cube, "removed")
-    return _edited(
-        rules, {place: _replaced(rules.rules[place], {cube: None})}, (), note, f"removed {_told(rules, place, cube)}"
-    )
+    changed = {place: _replaced(rules.rules[place], {cube: None}, note)}
+    return _edited(rules, changed, (), note, f"removed {_told(rules, place, cube)}")
 
 
 def with_rule(rules: Rules, label: Any, conditions: str, note: Note = NO_NOTE) -> Rules:
@@ -179,7 +178,8 @@ def with_conditions(rules: Rules, place: int, read: Sequence[Condition], note: N
     cube = _cube(rules, [one.literal for one in read], read)
     rule = rules.rules[place]
     _check_new(rules, place, cube)
-    added = _with_cubes(rule, (*rule.cubes, cube), (*_confidences(rule), 0.0), edited={*rule.edited, cube})
+    cubes, confidence, reasons = (*rule.cubes, cube), (*_confidences(rule), 0.0), _reasons(rule, cube, note)
+    added = _with_cubes(rule, cubes, confidence, edited={*rule.edited, cube}, reasons=reasons)
     return _edited(rules, {place: added}, read, note, f"added {rule.name}: {shown(cube)}")
 
 
@@ -197,42 +197,17 @@ def with_other_conditions(rules: Rules, rule: RuleId, read: Sequence[Condition],
     _check_not_pinned(rules, place, old, "changed")
     _check_new(rules, place, new)
     what = f"changed {rule}: {shown(old)} became {shown(new)}"
-    return _edited(rules, {place: _replaced(rules.rules[place], {old: new})}, read, note, what)
+    return _edited(rules, {place: _replaced(rules.rules[place], {old: new}, note)}, read, note, what)
 
 
 def commented(rules: Rules, rule: RuleId, note: Note) -> Rules:
     """Return the same rules with a line in their history that says something of one of them."""
     place, at = found(rules, rule)
-    return _noted(rules, rules, note, f"commented on {_told(rules, place, rules.rules[place].cubes[at])}")
-
-
-def reason_of(rules: DecisionRules, place: int, cube: Cube) -> str | None:
-    """Return why a rule is as it is: the reason of the last edit that made it so; None if none is known."""
-    is_edited = cube in rules.rules[place].edited
-    for entry in reversed(rules.history):
-        # Of rules that are as they were learned, people can only comment.
-        if not is_edited and not entry.what.startswith("commented on "):
-            continue
-        if entry.why is not None and _is_about(entry.what, rules.rules[place].name, cube):
-            return entry.why
-    return None
-
-
-def _is_about(what: str, name: str, cube: Cube) -> bool:
-    """Return whether a line of the history tells how a rule came to be."""
-    text, parts = shown(cube), [shown(Cube([literal])) for literal in cube]
-    if what == f"added {name}: {text}" or (what.startswith(f"commented on {name}#") and what.endswith(f" ({text})")):
-        return True
-    if what.startswith(f"changed {name}#"):
-        return what.endswith(f" became {text}")
-    if any(
-        f" became {concept} everywhere" in what or f" became {concept} in {name}#" in what for concept in cube.concepts
-    ):
-        return True
-    _, taken, rest = what.partition(f" from {name}#")
-    if what.startswith("removed ") and taken:
-        return all(part in rest for part in parts)
-    return any(what.startswith(f"added {part} to {name}#") for part in parts)
+    cube, owner = rules.rules[place].cubes[at], rules.rules[place]
+    changed = {place: replace(owner, reasons=_reasons(owner, cube, note))}
+    return _noted(
+        replace(rules, rules=_complemented(rules, changed)), rules, note, f"commented on {_told(rules, place, cube)}"
+    )
 
 
 def with_condition(rules: Rules, rule: RuleName, condition: str, note: Note = NO_NOTE) -> Rules:
@@ -245,7 +220,7 @@ def with_condition(rules: Rules, rule: RuleName, condition: str, note: Note = NO
         raise LogicLensError(f"{_told(rules, place, cube)} has the condition {quoted(condition)} already.")
     _check_new(rules, place, longer)
     return _edited(
-        rules, {place: _replaced(rules.rules[place], {cube: longer})}, read, note,
+        rules, {place: _replaced(rules.rules[place], {cube: longer}, note)}, read, note,
         f"added {_joined(one.literal for one in read)} to {_told(rules, place, cube)}",
     )  # fmt: skip
 
@@ -265,7 +240,7 @@ def without_condition(rules: Rules, rule: RuleName, condition: str, note: Note =
         )
     _check_new(rules, place, shorter)
     return _edited(
-        rules, {place: _replaced(rules.rules[place], {cube: shorter})}, (), note,
+        rules, {place: _replaced(rules.rules[place], {cube: shorter}, note)}, (), note,
         f"removed {_joined([literal])} from {_told(rules, place, cube)}",
     )  # fmt: skip
 
@@ -291,7 +266,7 @@ def with_threshold(
         for cube in moved:
             _check_not_pinned(rules, place, cube, "changed")
         if moved:
-            changed[place] = _replaced(rules.rules[place], moved)
+            changed[place] = _replaced(rules.rules[place], moved, note)
     if not changed:
         where = "no rule" if rule is None else f"{quoted(str(rule))} does not"
         raise LogicLensError(f"{where} {'uses' if rule is None else 'use'} the condition {quoted(condition)}.")
@@ -338,10 +313,9 @@ def pin(rules: Rules, rule: RuleName, pinned: bool, note: Note = NO_NOTE) -> Rul
     if (cube in owner.pinned) == pinned:
         raise LogicLensError(f"{_told(rules, place, cube)} is {'already' if pinned else 'not'} pinned.")
     held = owner.pinned | {cube} if pinned else owner.pinned - {cube}
-    changed = tuple(replace(one, pinned=held) if one is owner else one for one in rules.rules)
-    return _noted(
-        replace(rules, rules=changed), rules, note, f"{'pinned' if pinned else 'unpinned'} {_told(rules, place, cube)}"
-    )
+    changed = {place: replace(owner, pinned=held, reasons=_reasons(owner, cube, note))}
+    told = f"{'pinned' if pinned else 'unpinned'} {_told(rules, place, cube)}"
+    return _noted(replace(rules, rules=_complemented(rules, changed)), rules, note, told)
 
 
 def knowing(rules: Rules, table: Any, names: Sequence[str] | None = None) -> Rules:
@@ -421,6 +395,7 @@ def _with_cubes(
     confidence: Sequence[float],
     *,
     edited: Iterable[Cube],
+    reasons: Mapping[Cube, str],
     pinned: Iterable[Cube] = (),
 ) -> Rule:
     kept = set(cubes)
@@ -431,22 +406,30 @@ def _with_cubes(
         recurs={cube: count for cube, count in rule.recurs.items() if cube in kept and cube not in set(edited)},
         edited=frozenset(edited) & kept,
         pinned=(frozenset(pinned) | rule.pinned) & kept,
+        reasons={cube: reason for cube, reason in reasons.items() if cube in kept},
     )
 
 
-def _replaced(rule: Rule, changes: Mapping[Cube, Cube | None]) -> Rule:
+def _reasons(rule: Rule, cube: Cube, note: Note, of: Cube | None = None) -> dict[Cube, str]:
+    """Return the reasons of a rule with that of a cube: the one of a note, else that of the cube it was made of."""
+    reason = note.why or rule.reasons.get(cube if of is None else of)
+    return {**rule.reasons, **({cube: reason} if reason else {})}
+
+
+def _replaced(rule: Rule, changes: Mapping[Cube, Cube | None], note: Note) -> Rule:
     """Return a rule with cubes replaced or removed. A new cube has confidence 0 until it is measured."""
     made: dict[Cube, float] = {}
-    edited = set(rule.edited)
+    edited, reasons = set(rule.edited), dict(rule.reasons)
     for cube, confidence in zip(rule.cubes, rule.confidence, strict=True):
         new = changes.get(cube, cube)
         if new is None:
             continue
         if new != cube:
             edited.add(new)
+            reasons.update(_reasons(rule, new, note, of=cube))
         # Two cubes may become one.
         made.setdefault(new, confidence if new == cube else 0.0)
-    return _with_cubes(rule, tuple(made), tuple(made.values()), edited=edited)
+    return _with_cubes(rule, tuple(made), tuple(made.values()), edited=edited, reasons=reasons)
 
 
 def _complemented(rules: DecisionRules, changed: Mapping[int, Rule]) -> tuple[Rule, ...]:

@@ -121,6 +121,7 @@ def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
             "confidence": float(confidence),
             **count,
             **{mark: True for mark in MARKS if cube in getattr(rule, mark)},
+            **({"reason": rule.reasons[cube]} if cube in rule.reasons else {}),
         }
         for cube, confidence, count in zip(rule.cubes, rule.confidence, counts, strict=True)
     ]
@@ -254,13 +255,14 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
     label, bags = _label(entry["class"], where), 0
     if has_counts:
         bags = _whole(entry["bags"], f"'bags' of {where}", least=1)
-    cubes, confidence, recurs = [], [], {}
+    cubes, confidence, recurs, reasons = [], [], {}, {}
     marked: dict[str, set[Cube]] = {mark: set() for mark in MARKS}
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
         # A cube that was edited by hand has no count.
-        is_counted = has_counts and isinstance(entry_of_cube, Mapping) and "recurs" in entry_of_cube
-        marks = [mark for mark in MARKS if schema > 1 and isinstance(entry_of_cube, Mapping) and mark in entry_of_cube]
-        fields = ("if", "confidence", *(("recurs",) if is_counted else ()), *marks)
+        known = entry_of_cube if isinstance(entry_of_cube, Mapping) and schema > 1 else {}
+        is_counted, is_explained = has_counts and "recurs" in known, "reason" in known
+        marks = [mark for mark in MARKS if mark in known]
+        fields = ("if", "confidence", *["recurs"] * is_counted, *marks, *["reason"] * is_explained)
         _check_fields(entry_of_cube, fields, f"a cube of {where}")
         literals = entry_of_cube["if"]
         if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
@@ -274,9 +276,12 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
             if entry_of_cube[mark] is not True:
                 _refuse(f"{quoted(mark)} of {where} must be true, got {quoted(entry_of_cube[mark])}.")
             marked[mark].add(cubes[-1])
+        if is_explained:
+            reasons[cubes[-1]] = _string(known["reason"], f"'reason' of {where}")
     if len(set(cubes)) < len(cubes):
         _refuse(f"{where} has the same cube twice.")
-    return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags, *(frozenset(marked[mark]) for mark in MARKS))
+    edited, pinned = (frozenset(marked[mark]) for mark in MARKS)
+    return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags, edited, pinned, reasons)
 
 
 def _predicates(entries: Any) -> dict[str, Predicate]:

@@ -94,8 +94,8 @@ class Rule:
     fires. A complement has one confidence: that of the rows on which the other formula does not fire.
 
     `recurs` is the number of `bags` in which the search found a cube again; empty if unknown. It does not change what
-    the rule answers, so `==` ignores it, `edited` and `pinned`. Cubes that are replaced by others have no count. The
-    confidence of an edited cube is 0, which is the lower end for no rows, until it is measured.
+    the rule answers, so `==` ignores it, `edited`, `pinned` and `reasons`. Cubes that are replaced by others have no
+    count. The confidence of an edited cube is 0, which is the lower end for no rows, until it is measured.
 
     Args:
         label: the class.
@@ -105,6 +105,7 @@ class Rule:
         bags: number of bags. Default: 0.
         edited: the cubes that a person wrote or changed. Default: none.
         pinned: the cubes that stay when rules are searched again. Default: none.
+        reasons: why a cube is as it is, as the last person who edited it said. Default: none.
 
     >>> from logiclens.formula.text import parse
     >>> Rule("ill", parse("old & ~smoker"), (0.9,)).formula.n_literals
@@ -118,6 +119,7 @@ class Rule:
     bags: int = field(default=0, compare=False)
     edited: frozenset[Cube] = field(default=frozenset(), compare=False)
     pinned: frozenset[Cube] = field(default=frozenset(), compare=False)
+    reasons: Mapping[Cube, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         """Check that each cube has one confidence and that the counts are possible."""

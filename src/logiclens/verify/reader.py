@@ -416,13 +416,15 @@ def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
     entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
     optional = ("recurs",) if "bags" in entry.record else ()
-    marks = ("edited", "pinned") if schema > 1 else ()
+    marks, reason = (("edited", "pinned"), ("reason",)) if schema > 1 else ((), ())
 
     def read(cube: Fields) -> tuple[Cube, float]:
-        cube.check_keys(("if", "confidence"), (*optional, *marks))
+        cube.check_keys(("if", "confidence"), (*optional, *marks, *reason))
         for mark in marks:
             if mark in cube.record and not cube.flag(mark):
                 raise cube.refuse(mark, "true, or left out")
+        if "reason" in cube.record:
+            cube.text("reason")
         return _read_cube(cube.inner("if"), known), cube.share("confidence")
 
     cubes = entry.each("cubes", read)
