@@ -173,12 +173,13 @@ def enumeration(items: Sequence[str], last: str = "and") -> str:
 
 
 def as_sentence(text: str) -> str:
-    """Return a text with a capital letter and a full stop.
+    """Return a text with a capital letter and a full stop; the name of a file stays as it is.
 
-    >>> as_sentence("rows drawn again"), as_sentence("It is.")
-    ('Rows drawn again.', 'It is.')
+    >>> as_sentence("rows drawn again"), as_sentence("It is."), as_sentence("people.csv has no rows")
+    ('Rows drawn again.', 'It is.', 'people.csv has no rows.')
     """
-    text = text[:1].upper() + text[1:]
+    if not re.match(r"\S*\w[._/]\w", text):
+        text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from logiclens import EntropyClassifier, Knowledge
@@ -17,9 +19,9 @@ from tests.studio.conftest import Tab, patients
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of the patients: no rule may imply an age of 80, and age never takes the risk away."""
+    """A model of the patients: no rule may imply an age of 80, age never takes the risk away, a miss costs 4."""
     frame = patients()
-    known = Knowledge(forbidden=("age >= 80",), classes={"yes": ClassKnowledge(increasing=("age",))})
+    known = Knowledge(forbidden=("age >= 80",), classes={"yes": ClassKnowledge(increasing=("age",), miss=4)})
     model = EntropyClassifier(exact=True, set_aside=0.25, committee=3, knowledge=known)
     model.fit(frame.drop(columns="died"), frame["died"])
     explanation = model.explain()
@@ -69,3 +71,15 @@ def test_the_page_lists_what_knowledge_says(known):
     for page in (known.get("main").json()["main"], known.get("report").text):
         assert "no rule implies age &gt;= 80" in page
         assert "a higher &#39;age&#39; never takes yes from a row" in page
+
+
+def test_an_edit_shows_at_once_what_errors_cost(known):
+    editor = known.studio.session.editor()
+    place = str(editor.rules.names.index("yes"))
+    assert known.act("edit", move="rule", **{"class": place}, column="lactate", sign="at_least", value="5").is_success
+    said, truth = np.array(editor.rules.predict(editor.frame)), patients()["died"][editor.frame.index].to_numpy()
+    cost = 4 * ((truth == "yes") & (said != "yes")).sum() + ((truth != "yes") & (said == "yes")).sum()
+    page = known.get("main").json()["main"]
+    assert f"What errors cost on {len(truth)} rows of patients.csv, by the costs given" in page
+    assert re.search(rf'The rules</th><td data-label="In all">{cost:,}</td>', page)
+    assert re.search(rf'Always “no”</th><td data-label="In all">{4 * (truth == "yes").sum():,}</td>', page)

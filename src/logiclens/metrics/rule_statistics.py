@@ -15,6 +15,7 @@ from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
@@ -415,6 +416,46 @@ def confusion(
     np.add.at(counts, (truth, said), weight)
     answers = (*names, "undecided") if counts[:, -1].any() else tuple(names)
     return Confusion(tuple(names), answers, tuple(tuple(row) for row in counts[:, : len(answers)].tolist()), of)
+
+
+@dataclass(frozen=True)
+class AnswerCost:
+    """What the errors of the rules cost on some rows, in all and a row; or, with `answer`, of always saying it."""
+
+    answer: str | None
+    total: float
+    mean: float
+
+
+def answer_costs(costs: Sequence[Costs], said: Confusion) -> tuple[AnswerCost, ...]:
+    """Return what the answers of a confusion matrix cost, and what giving every row one class costs.
+
+    An error is a miss of the true class and a false alarm of the one decided; with two classes these are one thing.
+
+    Args:
+        costs: the costs of each class.
+        said: the confusion matrix of the rules.
+
+    >>> said = confusion(["well", "ill"], np.array([0, 1, 1]), np.array([1, 1, 0]), np.ones(3), "the rules")
+    >>> for one in answer_costs([Costs(5, 1), Costs(1, 5)], said):
+    ...     print(one.answer, one.total, one.mean)
+    None 6.0 2.0
+    well 10.0 3.3333333333333335
+    ill 1.0 0.3333333333333333
+    """
+    counts = np.zeros((len(costs), len(costs) + 1))
+    counts[:, : len(said.predicted)] = said.counts
+    alarm = np.array([one.false_alarm for one in costs] if len(costs) > 2 else [0.0] * len(costs))
+    # An undecided row is a miss alone.
+    each = np.array([one.miss for one in costs])[:, None] + np.append(alarm, 0.0)
+    np.fill_diagonal(each, 0.0)
+    rows = counts.sum()
+
+    def of(answer: str | None, total: float) -> AnswerCost:
+        return AnswerCost(answer, total, total / float(rows))
+
+    always = counts.sum(axis=1) @ each
+    return (of(None, float((counts * each).sum())), *map(of, said.labels, always.tolist()))
 
 
 def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:

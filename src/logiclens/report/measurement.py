@@ -34,10 +34,12 @@ from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import (
+    AnswerCost,
     Confusion,
     RuleStatistics,
     Share,
     ShareRecord,
+    answer_costs,
     confusion,
     count_decided,
     known,
@@ -49,7 +51,6 @@ from logiclens.report.page import render
 from logiclens.report.result import (
     KIND,
     SCHEMA,
-    AnswerCost,
     Certified,
     ClassResult,
     Comparison,
@@ -284,12 +285,8 @@ class ModelMeasurement:
 
     def costs(self) -> tuple[AnswerCost, ...]:
         """Return what the rules cost by the costs of the knowledge, and each constant answer; nothing without costs."""
-        bound, table = getattr(self.model, "_bound", None), self.aside.table
-        known = None if bound is None else bound.costs
-        if known is None or table.is_multilabel:
-            return ()
-        truth, places = np.asarray(table.labels), self.rules.predict_places(self.packed)
-        return answer_costs(known, truth, places, self.weight, table.class_names)
+        bound, said = getattr(self.model, "_bound", None), self.confusion_of_rules()
+        return () if bound is None or bound.costs is None or said is None else answer_costs(bound.costs, said)
 
     def _most_frequent(self) -> tuple[str, NDArray[np.bool_]]:
         """Return the most frequent class of the training rows, and which held-out rows have it."""
@@ -554,44 +551,6 @@ def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> Protect
     return ProtectedColumn(column, counted.record().subgroups, tuple(used))
 
 
-def answer_costs(
-    costs: Sequence[Costs],
-    truth: NDArray[np.integer],
-    decided: NDArray[np.integer],
-    weight: NDArray[np.float64],
-    names: Sequence[str],
-) -> tuple[AnswerCost, ...]:
-    """Return what decisions cost on some rows, and what giving all of them one class costs.
-
-    An error is a miss of the true class and a false alarm of the one decided; with two classes these are one thing.
-
-    Args:
-        costs: the costs of each class.
-        truth: the place of the true class of each row.
-        decided: the place of the class decided, −1 for none.
-        weight: the weight of each row.
-        names: the names of the classes.
-
-    >>> from logiclens.formula.knowledge import Costs
-    >>> five = [Costs(5, 1), Costs(1, 5)]
-    >>> for one in answer_costs(five, np.array([0, 1, 1]), np.array([1, 1, 0]), np.ones(3), ["well", "ill"]):
-    ...     print(one.answer, one.total, one.mean)
-    None 6.0 2.0
-    well 10.0 3.3333333333333335
-    ill 1.0 0.3333333333333333
-    """
-    miss = np.array([one.miss for one in costs])
-    # The last entry is that of no decision.
-    alarm = np.array([*(one.false_alarm for one in costs), 0.0]) if len(costs) > 2 else np.zeros(len(costs) + 1)
-
-    def of(answer: str | None, places: NDArray[np.integer]) -> AnswerCost:
-        total = float((weight * (places != truth) * (miss[truth] + alarm[places])).sum())
-        return AnswerCost(answer, total, total / float(weight.sum()))
-
-    always = (of(name, np.full(len(truth), place)) for place, name in enumerate(names))
-    return (of(None, decided), *always)
-
-
 def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:
     """Return a result with what the knowledge costs: the same figures of a model learned without it.
 
@@ -645,7 +604,7 @@ def _costs_on(
     each = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=np.float64)
     decided = model.rules_.predict_places(model._packed(X))
     found: dict[str, tuple[float | None, str]] = {}
-    for one in answer_costs(costs, truth, decided, each, model.schema_.class_names):
+    for one in answer_costs(costs, confusion(model.schema_.class_names, truth, decided, each, "the rules")):
         who = "of the rules" if one.answer is None else f"of always {one.answer}"
         found |= {f"cost {who}": (one.total, ""), f"cost {who} a row": (one.mean, "")}
     return found

@@ -214,13 +214,20 @@ def no_better(result: Result) -> str:
         if rules.total < best.total:
             return ""
         return (
-            f"Do not rely on these rules: on the held-out rows they cost {rules.total:,.6g} by the costs given, and "
-            f"always saying “{best.answer}” costs {best.total:,.6g}."
+            f"Do not rely on these rules: on {counted_rows(result)} they cost {rules.total:,.6g} by the costs given, "
+            f"and always saying “{best.answer}” costs {best.total:,.6g}."
         )
     head = _headline(result)
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
-    return f"Do not rely on these rules: on the held-out rows they are not better than always saying “{head.always}”."
+    return (
+        f"Do not rely on these rules: on {counted_rows(result)} they are not better than always saying “{head.always}”."
+    )
+
+
+def counted_rows(result: Result) -> str:
+    """Say which rows the figures of the rules come from."""
+    return result.statistics.source if result.editing and not result.editing.is_held_out else "the held-out rows"
 
 
 def line_words(cube: CubeRecord, name: str) -> str:
@@ -605,6 +612,7 @@ def render(result: Result) -> str:
         standing=standing(result),
         deciding=deciding(result),
         differing=differing(result),
+        measured_rows=counted_rows(result),
         looks="" if result.editing is None else looks_words(result.editing),
         agreements=() if result.editing is not None else agreements(result),
         measures=[metric for metric in result.metrics if not _is_agreement(metric)],

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.rule_set import RulesRecord
-from logiclens.metrics.rule_statistics import Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
+from logiclens.metrics.rule_statistics import AnswerCost, Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
 
 Cell: TypeAlias = str | bool | float | None
 """A raw value; None if missing."""
@@ -256,15 +256,6 @@ class Editing:
     history: tuple[str, ...]
     looks: int
     is_held_out: bool
-
-
-@dataclass(frozen=True)
-class AnswerCost:
-    """What the errors of the rules cost on held-out rows, in all and a row; or, with `answer`, of always saying it."""
-
-    answer: str | None
-    total: float
-    mean: float
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,14 @@ from logiclens.formula.condition import ZERO_ONE
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, english, literal_words
-from logiclens.formula.knowledge import Proof
+from logiclens.formula.knowledge import Costs, Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
 from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import Edit, Firing, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
-from logiclens.metrics.rule_statistics import known
+from logiclens.metrics.rule_statistics import answer_costs, known
 from logiclens.report.panel import Choice, Field
 from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, Result
 from logiclens.storage import open_folder, read_json, write_whole
@@ -250,6 +250,16 @@ class Editor:
 
         return EntropyClassifier.load(self._work.model)
 
+    @cached_property
+    def _costs(self) -> tuple[Costs, ...] | None:
+        """The costs that the knowledge of the model gives errors of each class; None if it gives none."""
+        if not self._is_bound:
+            return None
+        from logiclens.estimator.knowledge import stored_bound
+
+        bound = stored_bound(self._model)
+        return None if bound is None else bound.costs
+
     # Changes ---------------------------------------------------------------------------------------------------------
 
     def edit(self, sent: Mapping[str, Any]) -> str:
@@ -443,7 +453,9 @@ class Editor:
         # Only the report counts them.
         found = measured.rules.firing(frame) if for_report else Firing(0, 0, 0)
         firing, editing = FiringCounts(found.none, found.one, found.several), self._editing(is_held_out)
-        return edited_result(self.learned, measured, firing, self.constraints(), editing)
+        costs = answer_costs(self._costs, measured.confusion) if self._costs and measured.confusion else ()
+        edited = edited_result(self.learned, measured, firing, self.constraints(), editing)
+        return replace(edited, costs=costs)
 
     def compare(self, one: int, two: int) -> Comparison:
         """Compare two versions on the training rows."""

@@ -124,6 +124,7 @@ def _rules(session: Session) -> str:
         classes=_in_order(page.class_views(result, apart=True), result),
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
         confusions=page.confusions(result),
+        measured_rows=page.counted_rows(result),
         asked="" if result.multilabel else f"{result.data.target} is ",
         learned=page.lead(session.result()),
         edits=session.edits,
