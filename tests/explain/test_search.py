@@ -197,7 +197,7 @@ def test_implied_literals_are_dropped_and_the_meaning_stays(drawn):
                 assert (fires(tuple(other for other in left if other != code)) != fires(left)).any()
 
 
-def test_a_search_uses_one_thread_for_products_and_restores_the_number():
+def test_a_search_multiplies_with_one_thread():
     """Also where the block of another thread begins inside the block and ends after it."""
     blas = ThreadpoolController().select(user_api="blas")
 
