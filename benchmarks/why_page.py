@@ -224,6 +224,10 @@ def _seconds(value: float) -> str:
     return f"{value:.2f}" if value < 1 else f"{value:.1f}"
 
 
+TERMS = """Macro-F1: the mean of F1 over the classes. A literal: one condition or its negation. Same columns: of the
+columns that two folds name, the share that both name. Seconds: processor time to learn and to explain."""
+
+
 def readme_table(lines: Sequence[dict[str, Any]]) -> str:
     """Return the table of the README: one row per method, with a figure for each of the three tables in a cell."""
     names = list(dict.fromkeys(line["table"] for line in lines))
@@ -241,7 +245,7 @@ def readme_table(lines: Sequence[dict[str, Any]]) -> str:
         ]
         out.append(f"| {name} | " + " | ".join(cells) + " |")
     told = f"Mean over five folds of unseen rows, on {', '.join(names[:-1])} and {names[-1]} in this order."
-    return "\n".join([*out, "", told])
+    return "\n".join([*out, "", told, TERMS])
 
 
 def readme_with(readme: str, lines: Sequence[dict[str, Any]]) -> str:
