@@ -43,6 +43,16 @@ def test_without_a_target_the_columns_are_listed(tmp_path):
     assert logiclens("explain", "data.csv", "-q", cwd=tmp_path).stdout == ""
 
 
+@pytest.mark.parametrize(("n_columns", "listed"), [(61, 61), (80, 60)])
+def test_the_last_of_many_columns_is_listed(n_columns, listed, tmp_path):
+    names = [*(f"part{number}" for number in range(n_columns - 1)), "died"]
+    pd.DataFrame([[0] * n_columns, [1] * n_columns], columns=names).to_csv(tmp_path / "data.csv", index=False)
+    run = logiclens("explain", "data.csv", cwd=tmp_path)
+    rows = [line.split()[0] for line in run.stdout.splitlines()[2:]]
+    assert [name for name in rows if name != "…"] == [*names[: listed - 1], "died"]
+    assert ("… and 20 more" in run.stdout) == (listed < n_columns)
+
+
 def test_a_target_of_numbers_names_the_way_out_that_works(place, tmp_path):
     message = refused("explain", place / "data.csv", "--target", "pressure")
     [value] = re.findall(r"--above ([0-9.]+)", message)

@@ -9,7 +9,7 @@ from logiclens.tables.files import TableFile
 from logiclens.words import percent
 
 MOST_SHOWN = 60
-"""The most columns that are listed."""
+"""The most columns that are listed. Of more, the last one is listed after the first ones: it often is the target."""
 WIDEST = 40
 """The most characters of a name or of examples in the list."""
 
@@ -21,6 +21,7 @@ def list_columns(file: TableFile, *, quiet: bool) -> LogicLensError:
     printer = Printer(quiet=quiet)
     printer.say(f"{file.name}: {len(file.frame):,} rows, {len(columns):,} columns")
     rows = [("column", "kind", "gaps", "values", "such as")]
+    left_out = len(columns) - MOST_SHOWN
     rows += [
         (
             _short(column.name),
@@ -29,14 +30,14 @@ def list_columns(file: TableFile, *, quiet: bool) -> LogicLensError:
             f"{column.values:,}",
             _short(column.examples),
         )
-        for column in columns[:MOST_SHOWN]
+        for column in (columns if left_out < 2 else [*columns[: MOST_SHOWN - 1], columns[-1]])
     ]
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
-    for row in rows:
+    for number, row in enumerate(rows):
+        if left_out > 1 and number == MOST_SHOWN:
+            printer.say(f"  … and {left_out:,} more")
         cells = [f"{cell:<{width}}" for cell, width in zip(row[:4], widths, strict=True)]
         printer.say(f"  {'  '.join([*cells, row[4]])}".rstrip())
-    if len(columns) > MOST_SHOWN:
-        printer.say(f"  … and {len(columns) - MOST_SHOWN:,} more")
     hint = "" if found is None else f" It may be {quoted(found.name)}, because {found.reason}."
     return LogicLensError(f"which column is to be explained? Say --target COLUMN.{hint}")
 
