@@ -119,7 +119,9 @@ def test_a_column_is_used_where_a_cube_mentions_it(rules: RuleSet, column: str) 
 def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject) -> None:
     rows = possible_rows(rules)
     assume(rows)
-    other = data.draw(dnfs([*rules.predicates, *BARE], max_cubes=3))
+    known = list(dict.fromkeys([*rules.predicates, *rules.concepts]))
+    assume(known)
+    other = data.draw(dnfs(known, max_cubes=3))
     for rule, part in zip(rules.rules, rules.check(implies(other)).classes, strict=True):
         against = [row for _, row in rows if holds(rule.formula, row) and not holds(other, row)]
         assert part.holds == (not against)
@@ -127,6 +129,39 @@ def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject)
             (shown,) = part.counterexample.rows
             assert any(shown.items() <= row.items() for row in against)
             assert set(part.counterexample.cubes) == {cube for cube in rule.cubes if holds(DNF([cube]), shown)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ("age >= 50", True),
+        ("age >= 60", True),
+        ("age < 61", False),
+        ("age >= 70", False),
+        ('~"age < 50"', True),
+        ('"age >= 70" | "age < 70"', True),
+        ('"unit is A" | ~"unit is A"', True),
+    ],
+)
+def test_what_the_rules_do_not_mention_is_read_as_a_condition(wanted, holds):
+    rules = RuleSet(
+        (Rule("yes", parse("old"), (0.9,)),),
+        {"old": Predicate("age", ">=", 60)},
+        facts=TableFacts(kinds={"age": "number", "unit": "text"}, categories={"unit": ("A", "B", "C")}),
+    )
+    found = rules.check(f'implies "{wanted}"' if '"' not in wanted else f"implies {wanted}")
+    assert found.holds == holds
+    for row in () if found.counterexample is None else found.counterexample.rows:
+        # The row that is shown is one that there can be.
+        assert not (row["old"] and row.get("age >= 50") is False)
+
+
+def test_an_unknown_name_is_no_counterexample():
+    rules = RuleSet((Rule("yes", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)})
+    with pytest.raises(LogicLensError, match="the rules know no column 'agge'; did you mean 'age'?"):
+        rules.check('implies "agge >= 50"')
+    with pytest.raises(LogicLensError, match="the rules know no column 'cancer'; the columns are 'age'"):
+        rules.check("implies cancer")
 
 
 @examples(50)

@@ -12,12 +12,13 @@ import numpy as np
 
 from logiclens.errors import LogicLensError, nearest, quoted
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
-from logiclens.formula.dnf import DNF, Complement, Cube, implied_by
+from logiclens.formula.condition import read_condition
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
 from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Scalar
 from logiclens.formula.rules import DecisionRules, Rule
-from logiclens.formula.text import parse
+from logiclens.formula.text import format_formula, parse
 from logiclens.words import for_reading
 
 
@@ -219,6 +220,8 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
         return _check_both(rules, asked)
     if not isinstance(asked, NeverUses | Monotone | Implies):
         raise LogicLensError(f"expected a property such as never_uses('gender'), got {type(asked).__name__}.")
+    if isinstance(asked, Implies):
+        rules, asked = _with_conditions(rules, asked)
     chosen = rules.rules if of is None else (rules.rule(of),)
     classes = tuple(
         replace(_check(rules, rule.formula, asked), label=rule.label, said=rules.class_words(rule.label))
@@ -286,6 +289,32 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | M
     if found is None:
         return Check(True, asked, f"no step of {asked.column!r} makes a formula fail that held")
     return Check(False, asked, found.told, found)
+
+
+def _with_conditions(rules: DecisionRules, asked: Implies) -> tuple[DecisionRules, Implies]:
+    """Return rules that know the concepts of the asked formula, and the formula over them.
+
+    What the rules do not mention is read as a condition on a known column, so that no counterexample is a row with an
+    age of 60 or more and below 50; a name that means nothing is refused.
+    """
+    known = {*rules.concepts, *rules.predicates, *rules.groups.concepts}
+    read = {
+        name: read_condition(format_formula(Literal(name)), rules)
+        for name in asked.formula.concepts
+        if name not in known
+    }
+    if not read:
+        return rules, asked
+
+    def meant(literal: Literal) -> Literal:
+        found = read[literal.concept].literal if literal.concept in read else Literal(literal.concept)
+        return found if literal.positive else found.negated
+
+    # A cube of conditions that exclude each other never holds.
+    cubes = [dict.fromkeys(map(meant, cube)) for cube in asked.formula]
+    possible = [Cube(cube) for cube in cubes if not any(literal.negated in cube for literal in cube)]
+    new = {one.literal.concept: one.predicate for one in read.values() if one.predicate is not None}
+    return replace(rules, predicates={**rules.predicates, **new}), Implies(DNF(possible))
 
 
 def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Implies) -> Check:
