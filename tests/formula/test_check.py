@@ -158,7 +158,7 @@ def test_what_the_rules_do_not_mention_is_read_as_a_condition(wanted, holds):
 
 def test_an_unknown_name_is_no_counterexample():
     rules = RuleSet((Rule("yes", parse("old"), (0.9,)),), {"old": Predicate("age", ">=", 60)})
-    with pytest.raises(LogicLensError, match="the rules know no column 'agge'; did you mean 'age'?"):
+    with pytest.raises(LogicLensError, match=r"the rules know no column 'agge'; did you mean 'age'\?"):
         rules.check('implies "agge >= 50"')
     with pytest.raises(LogicLensError, match="the rules know no column 'cancer'; the columns are 'age'"):
         rules.check("implies cancer")
