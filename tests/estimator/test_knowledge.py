@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -332,21 +332,21 @@ def test_adopted_rules_keep_to_the_knowledge_or_are_refused(tmp_path):
         rules = one.rules_.with_rule("low", "age >= 1 & dose >= 1")
         with pytest.raises(LogicLensError, match="no rule implies dose >= 1, but the rule of low, age >= 1 & dose"):
             one.adopt(rules)
-        rules = one.rules_.with_rule("low", "dose < 1")
-        with pytest.raises(LogicLensError, match="every rule of low implies age >= 1, but the rule dose < 1 does not"):
+        rules = one.rules_.with_rule("low", "unit is A")
+        with pytest.raises(LogicLensError, match="every rule of low implies age >= 1, but the rule unit is A does not"):
             one.adopt(rules)
         free = one.adopt(rules, with_knowledge=False)
         assert (free.knowledge, free.knowledge_proofs()) == (None, ())
-        kept = one.adopt(one.rules_.with_rule("low", "age >= 1 & dose < 1"))
+        kept = one.adopt(one.rules_.with_rule("low", "age >= 1 & unit is A"))
         assert kept.knowledge == known
         assert all(proof.holds for proof in kept.knowledge_proofs())
 
 
 def test_a_pinned_rule_that_knowledge_forbids_is_told_before_learning(monkeypatch):
     rows, labels = table(seed=1)
-    known = Knowledge(forbidden=["dose >= 1"], classes={"low": ClassKnowledge(required_rules=["age >= 1 & dose < 1"])})
+    known = Knowledge(forbidden=["dose >= 1"], classes={"low": ClassKnowledge(required_rules=["age >= 1 & unit is A"])})
     model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
-    allowed = model.rules_.with_rule("low", "age >= 5 & dose < 1").pin("low: age >= 5 & dose < 1")
+    allowed = model.rules_.with_rule("low", "age >= 5 & unit is A").pin("low: age >= 5 & unit is A")
     again = model.refit(rows, labels, pinned=allowed)
     assert all(proof.holds for proof in again.knowledge_proofs())
     barred = model.rules_.with_rule("low", "dose >= 1").pin("low: dose >= 1")
@@ -361,3 +361,72 @@ def test_a_fold_may_lack_a_category_that_knowledge_names():
     labels = np.where(frame["age"] >= 55, "ill", "well")
     model = EntropyClassifier(committee=1, epochs=5, knowledge=Knowledge(forbidden=("unit is Z",)))
     assert len(list(cross_validate(frame, labels, estimator=model, n_folds=3))) == 3
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("forbidden", [["age >= 3"], ["age < 6"], ["age >= 3 & sepsis", "unit is A & age >= 4"]])
+def test_no_class_that_is_the_rest_has_a_forbidden_rule(forbidden, exact):
+    rows, labels = table(seed=1)
+    known = Knowledge(forbidden=forbidden)
+    model = EntropyClassifier(knowledge=known, exact=exact, **FAST).fit(rows, labels)
+    assert all(proof.holds for proof in model.knowledge_proofs())
+    (rest,) = (rule for rule in model.rules_.rules if rule.is_complement)
+    asked = [dict(one.split(" ", 1) for one in text.replace("sepsis", "sepsis is").split(" & ")) for text in forbidden]
+    for cube in shortest_cubes(rest.formula.of):
+        used = {model.rules_.predicate(concept): sign for concept, sign in cube.items()}
+        for conditions in asked:
+            said = {
+                column
+                for column in conditions
+                if any(_says(meant, sign, column, conditions[column]) for meant, sign in used.items())
+            }
+            assert said != set(conditions), (str(rest.formula), cube)
+
+
+def _says(meant, sign, column, wanted):
+    """Whether a literal leaves no value of a column that fails a condition, by trying the values that there are."""
+    if meant.column != column:
+        return False
+    values = [value for value in (*VALUES[column], None) if bool(meant.holds([value])[0]) == sign]
+    holds = {
+        ">=": lambda value: value is not None and value >= int(wanted.split()[1]),
+        "<": lambda value: value is None or value < int(wanted.split()[1]),
+        "is": lambda value: value is True or value == wanted.removeprefix("is "),
+    }[wanted.split()[0]]
+    return bool(values) and all(map(holds, values))
+
+
+def shortest_cubes(formula):
+    """The smallest sets of literals, each the negation of one in every cube, found by trying all sets."""
+    literals = {(literal.concept, not literal.positive) for cube in formula for literal in cube}
+    found = []
+    for size in range(len(literals) + 1):
+        for chosen in combinations(sorted(literals), size):
+            hits = all(any((one.concept, not one.positive) in chosen for one in cube) for cube in formula)
+            if hits and len(dict(chosen)) == size and not any(known <= set(chosen) for known in found):
+                found.append(set(chosen))
+    return [dict(one) for one in found]
+
+
+def test_a_class_with_required_conditions_is_not_the_rest():
+    rows, labels = table(n=240, n_classes=3)
+    for name in np.unique(labels):
+        known = Knowledge(classes={name: ClassKnowledge(required_conditions=["age >= 3"])})
+        model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+        assert all(proof.holds for proof in model.knowledge_proofs())
+        assert not ((model.predict(rows) == name) & (rows["age"] < 3)).any()
+    every = Knowledge(classes={name: ClassKnowledge(required_conditions=["age >= 3"]) for name in np.unique(labels)})
+    with pytest.raises(LogicLensError, match="leave out required_conditions of one class"):
+        EntropyClassifier(knowledge=every, **FAST).fit(rows, labels)
+
+
+def test_the_probability_of_two_classes_follows_a_direction():
+    rows, labels = table(seed=1, n=400)
+    known = Knowledge(classes={"mid": ClassKnowledge(increasing=["age", "dose"])})
+    model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
+    grid = pd.DataFrame(list(product(*VALUES.values())), columns=list(VALUES))
+    place = list(model.classes_).index("mid")
+    for column in ("age", "dose"):
+        share = model.predict_proba(grid)[:, place]
+        for _, group in grid.assign(share=share).groupby([name for name in VALUES if name != column]):
+            assert group.sort_values(column)["share"].is_monotonic_increasing

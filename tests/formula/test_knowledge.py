@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from logiclens import ClassKnowledge, Knowledge, read_knowledge
 from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import Complement
 from logiclens.formula.knowledge import TableColumns, implies_condition, prove, words_of
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
@@ -179,3 +180,73 @@ def test_proofs_fail_for_rules_that_break_knowledge():
     assert [proof.holds for proof in prove(rules, forbidden.bound_to(THREE))] == [False, False]
     kept = Knowledge(forbidden=("age >= 80",), classes={"b": ClassKnowledge(decreasing=("age",))})
     assert [proof.holds for proof in prove(rules, kept.bound_to(THREE))] == [True, True]
+
+
+def test_a_direction_counts_each_rule_where_trust_decides():
+    """The formula of a keeps its rows, but its trusted rule is lost above lactate 2, and b's rule is trusted more."""
+    rules = RuleSet(
+        (
+            Rule("a", parse("(high) | (~higher & old)"), (0.33, 0.8)),
+            Rule("b", parse("older"), (0.5,)),
+            Rule("c", parse("False"), ()),
+        ),
+        {
+            "high": Predicate("lactate", ">=", 1),
+            "higher": Predicate("lactate", ">=", 2),
+            "old": Predicate("age", ">=", 80),
+            "older": Predicate("age", ">=", 60),
+        },
+        resolve="confidence",
+        otherwise=2,
+    )
+    rows = {"lactate": [1.5, 3.0], "age": [85, 85]}
+    assert list(rules.predict(rows)) == ["a", "b"]
+    kinds = {"age": "number", "lactate": "number"}
+    table = TableColumns(kinds, frozenset(), frozenset(), ("a", "b", "c"))
+    known = Knowledge(classes={"a": ClassKnowledge(increasing=["lactate"])}).bound_to(table)
+    (proof,) = prove(rules, known)
+    assert not proof.holds
+    assert "the rule of a, lactate < 2 & age >= 80, loses rows" in proof.reason
+    (kept,) = prove(replace(rules, resolve="order", order=(0, 1, 2)), known)
+    assert kept.holds
+
+
+def test_the_other_of_two_values_is_said_by_not_one():
+    table = replace(TWO, kinds={**KINDS, "sex": "text"}, categories={"sex": ("f", "m")}, pairs={"sex": ("f", "m")})
+    known = Knowledge(forbidden=["sex is m"])
+    with pytest.raises(LogicLensError, match=r"'sex is not f'.* implies 'sex is m', which is forbidden"):
+        replace(known, classes={"died": ClassKnowledge(required_conditions=["sex is not f"])}).bound_to(table)
+    rules = RuleSet(
+        (Rule("died", parse("~woman & old"), (0.9,)), Rule("lived", parse("False"), ())),
+        {"woman": Predicate("sex", "==", "f"), "old": Predicate("age", ">=", 60)},
+        otherwise=1,
+    )
+    assert [proof.holds for proof in prove(rules, known.bound_to(table))] == [False]
+    several = replace(table, categories={"sex": ("d", "f", "m")}, pairs={})
+    assert [proof.holds for proof in prove(rules, known.bound_to(several))] == [True]
+
+
+def test_the_class_that_is_the_rest_has_rules_too():
+    well = parse("~old | (~older & fit)")
+    rules = RuleSet(
+        (Rule("died", Complement(well), (0.9,)), Rule("lived", well, (0.9, 0.8))),
+        {
+            "old": Predicate("age", ">=", 60),
+            "older": Predicate("age", ">=", 80),
+            "fit": Predicate("sepsis", "==", False),
+        },
+        otherwise=0,
+    )
+    (proof,) = prove(rules, Knowledge(forbidden=["age >= 70"]).bound_to(TWO))
+    assert (proof.holds, proof.reason) == (
+        False,
+        "died, which is all the rest, where age >= 60 & age >= 80, implies it, as where age is at least 80",
+    )
+    (kept,) = prove(rules, Knowledge(forbidden=["age >= 90"]).bound_to(TWO))
+    assert kept.holds
+
+
+def test_rules_of_each_class_cannot_all_require_conditions():
+    known = {name: ClassKnowledge(required_conditions=["age >= 3"]) for name in "abc"}
+    with pytest.raises(LogicLensError, match="a row on which no rule fires must get one too"):
+        Knowledge(classes=known).bound_to(THREE)

@@ -577,7 +577,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if ready.taught is not None:
                 explanation = replace(explanation, answers=ready.taught[1])
             if self._bound is not None:
-                explanation = replace(explanation, costs=self._bound.costs)
+                explanation = replace(explanation, costs=self._bound.costs, without_rest=self._bound.without_rest)
             self._rules, self._readings = explanation.rules, (explanation.reading,)
             proofs = self.knowledge_proofs()
             if not all(proof.holds for proof in proofs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,11 @@ def check_columns(knowledge: Knowledge, rows: Any) -> None:
             )
 
 
+def _pairs(categories: Mapping[str, Sequence[Scalar]]) -> dict[str, tuple[Scalar, ...]]:
+    """Return the values of the columns that have two."""
+    return {column: tuple(values) for column, values in categories.items() if len(values) == 2}
+
+
 def learnable(model: EntropyClassifier, rows: Any) -> Any:
     """Return the table without the columns that knowledge removes."""
     knowledge = model.knowledge
@@ -87,13 +92,15 @@ def bound_knowledge(
     columns = columns_of(rows)
     numbers = [column for column in columns if column.kind == NUMBER.name]
     flags = [c.name for c in numbers if set(np.unique(c.values[~c.missing]).tolist()) <= {0.0, 1.0}]
+    categories = {column.name: column.categories for column in columns if column.categories and not is_part}
     table = TableColumns(
         {column.name: column.kind for column in columns},
         frozenset(column.name for column in numbers if column.is_nominal),
         frozenset(flags),
         tuple(classes),
         multilabel,
-        categories={} if is_part else {column.name: column.categories for column in columns if column.categories},
+        categories=categories,
+        pairs=_pairs(categories),
     )
     return knowledge.bound_to(table)
 
@@ -206,6 +213,7 @@ def stored_bound(model: EntropyClassifier) -> BoundKnowledge | None:
         schema.multilabel,
         # Of a category that has no concept, only what the knowledge calls it is known.
         categories={column: tuple(found.values()) for column, found in texts.items()},
+        pairs=_pairs(schema.cutting.categories),
     )
     return knowledge.bound_to(table)
 

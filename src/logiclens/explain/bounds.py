@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ class Bound:
     Attributes:
         barred: literals that no cube may have, `[literals]`; None if all are allowed.
         forbidden: for each forbidden conjunction, for each of its conditions the literals that imply it.
+        left: the same for the class that is all the rest: the literals whose negations imply the conditions.
         base: literals that every cube must have, or imply.
         fixed: cubes that the formula must have.
         prices: price of each literal as a share of the usual one; None if all cost the same.
@@ -36,6 +38,7 @@ class Bound:
 
     barred: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[frozenset[int], ...], ...] = ()
+    left: tuple[tuple[frozenset[int], ...], ...] = ()
     base: Codes = ()
     fixed: tuple[Codes, ...] = ()
     prices: NDArray[np.float64] | None = None
@@ -52,6 +55,20 @@ class Bound:
         if self.barred is not None and any(self.barred[code] for code in cube):
             return True
         return any(all(not part.isdisjoint(cube) for part in parts) for parts in self.forbidden)
+
+    def forbids_rest(self, cubes: Sequence[Codes]) -> bool:
+        """Return whether a cube of the rows that a formula leaves may imply a forbidden conjunction.
+
+        A cube of the rest negates one literal of each cube of the formula, and each of these literals is needed: some
+        cube of the formula has no other one of them.
+        """
+        whole = [set(cube) for cube in self.whole(cubes)] if self.left else []
+        for parts in self.left:
+            for chosen in product(*([code for code in part if any(code in cube for cube in whole)] for part in parts)):
+                codes = set(chosen)
+                if all(any(cube & codes == {code} for cube in whole) for code in codes):
+                    return True
+        return False
 
     def bare(self, cube: Codes) -> Codes:
         """Return a cube without the literals that every cube has."""
@@ -110,18 +127,20 @@ class RuleBounds:
         literals = [(self._meaning(name), holds) for name in names for holds in (True, False)]
         forms = [self._forms(name, holds) for name in names for holds in (True, False)]
         barred = np.array([any(known.bars(form) for form in own) for own in forms], dtype=np.bool_)
-        forbidden = tuple(
-            tuple(
-                frozenset(code for code, own in enumerate(forms) if any(implies_condition(form, no) for form in own))
-                for no in cube
-            )
-            for cube in known.forbidden
-            if len(cube) > 1
-        )
+        several = [cube for cube in known.forbidden if len(cube) > 1]
+        forbidden = tuple(tuple(_codes_of(forms, no) for no in cube) for cube in several)
+        left: tuple[tuple[frozenset[int], ...], ...] = ()
+        if self.bound.table.is_binary:
+            # One formula states both classes: what it negates is a rule of the other class.
+            negated = [self._forms(name, not holds) for name in names for holds in (True, False)]
+            for cube in known.forbidden:
+                if len(cube) == 1:
+                    barred[list(_codes_of(negated, cube[0]))] = True
+            left = tuple(tuple(_codes_of(negated, no) for no in cube) for cube in several)
         # What required conditions imply is in every cube, and the rest of a forbidden conjunction must not be.
         forbidden = tuple(
             tuple(part for part, no in zip(parts, cube, strict=True) if not _implied(known.required, no))
-            for parts, cube in zip(forbidden, (cube for cube in known.forbidden if len(cube) > 1), strict=True)
+            for parts, cube in zip(forbidden, several, strict=True)
         )
         place = {literal: code for code, literal in enumerate(literals)}
         base = [place.get(one) for one in known.required]
@@ -134,6 +153,7 @@ class RuleBounds:
         return Bound(
             barred if barred.any() else None,
             forbidden,
+            left,
             _codes(base) if stateable else (),
             tuple(dict.fromkeys(map(_codes, fixed))) if stateable else (),
             prices,
@@ -151,8 +171,15 @@ class RuleBounds:
 
     def _forms(self, name: str, holds: bool) -> tuple[Meant, ...]:
         """Return what a literal says: of a column with two values, "is not woman" says "is man" too."""
-        told: tuple[Meant, ...] = ((self._meaning(name), holds),)
+        told = self.bound.table.forms((self._meaning(name), holds))
         return told if name not in self.opposites else (*told, (self.opposites[name], not holds))
+
+
+def _codes_of(literals: Sequence[Sequence[Meant]], wanted: Meant) -> frozenset[int]:
+    """Return the codes of the literals that imply a condition in one of their forms."""
+    return frozenset(
+        code for code, forms in enumerate(literals) if any(implies_condition(form, wanted) for form in forms)
+    )
 
 
 def _implied(given: Sequence[Meant], wanted: Meant) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
@@ -43,6 +43,7 @@ def rule_set(
     multilabel: bool = False,
     answers: NDArray[np.float64] | None = None,
     costs: Sequence[Costs] | None = None,
+    without_rest: Collection[int] = (),
 ) -> RuleSet:
     """Return the rules of some formulas, with the confidence of each cube and the decision between classes.
 
@@ -68,6 +69,8 @@ def rule_set(
             still follow `truth`. Default: None.
         costs: what false alarms and misses of each class cost; order and `otherwise` then cost the least. Default:
             None, they have the largest macro-F1.
+        without_rest: classes that cannot be `otherwise` unless they are a complement, because their rules must ask for
+            something. Default: none.
     """
     wanted = truth if answers is None else answers
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
@@ -87,10 +90,10 @@ def rule_set(
     elif complement is not None:
         otherwise = complement
     elif resolve == "order" and not decided:
-        decided, best = best_order(fires, wanted, weight, costs)
+        decided, best = best_order(fires, wanted, weight, costs, without_rest)
         otherwise = best if otherwise is None else otherwise
     elif otherwise is None:
-        counted = _Counted.of(fires, wanted, weight, costs)
+        counted = _Counted.of(fires, wanted, weight, costs, without_rest)
         by_score = resolve == "order" or costs is not None
         otherwise = counted.best_otherwise(decided)[1] if by_score else counted.otherwise_choices[0]
     used = tuple(dict.fromkeys(concept for formula in formulas for concept in formula.concepts))
@@ -103,6 +106,7 @@ def best_order(
     truth: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
     costs: Sequence[Costs] | None = None,
+    without_rest: Collection[int] = (),
 ) -> tuple[tuple[int, ...], int]:
     """Return the order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
 
@@ -117,6 +121,7 @@ def best_order(
         truth: membership of each row in each class, 0 to 1, `[rows, classes]`.
         weight: weight of each row. Default: 1 for each row.
         costs: what false alarms and misses of each class cost. Default: None.
+        without_rest: classes that cannot be `otherwise`. Default: none.
 
     >>> fires = np.array([[1, 1], [1, 1], [1, 0], [0, 0]], dtype=bool)
     >>> truth = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
@@ -124,7 +129,8 @@ def best_order(
     ((1, 0), 0)
     """
     weights = np.ones(len(fires)) if weight is None else np.asarray(weight, dtype=np.float64)
-    counted = _Counted.of(np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64), weights, costs)
+    fired, member = np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64)
+    counted = _Counted.of(fired, member, weights, costs, without_rest)
     if counted.n_classes > MOST_TRIED:
         return _searched(counted)
     best, found = -np.inf, (tuple(range(counted.n_classes)), counted.otherwise_choices[0])
@@ -170,12 +176,14 @@ class _Counted:
         truth: weight of each class on the rows of a pattern, `[patterns, classes]`.
         weight: weight of the rows of each pattern.
         costs: what a false alarm and a miss of each class cost, `[classes, 2]`; None if macro-F1 is the score.
+        without_rest: classes that cannot be `otherwise`.
     """
 
     lists: NDArray[np.intp]
     truth: NDArray[np.float64]
     weight: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
+    without_rest: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -184,6 +192,7 @@ class _Counted:
         truth: NDArray[np.float64],
         weight: NDArray[np.float64],
         costs: Sequence[Costs] | None = None,
+        without_rest: Collection[int] = (),
     ) -> _Counted:
         """Count the rows."""
         first, group = distinct(fires)
@@ -196,7 +205,8 @@ class _Counted:
         lists = np.argsort(~patterns, axis=1, kind="stable")[:, :most]
         lists = np.where(np.take_along_axis(patterns, lists, axis=1), lists, fires.shape[1])
         paid = None if costs is None else np.array([(one.false_alarm, one.miss) for one in costs])
-        return cls(lists, weighed, np.bincount(group, weight, minlength=len(first)).astype(np.float64), paid)
+        weights = np.bincount(group, weight, minlength=len(first)).astype(np.float64)
+        return cls(lists, weighed, weights, paid, frozenset(without_rest))
 
     def worth(
         self, said: NDArray[np.float64], right: NDArray[np.float64], classes: slice | Sequence[int] | NDArray[np.intp]
@@ -234,7 +244,7 @@ class _Counted:
         """The classes by frequency on the rows on which nothing fires, or on all rows if there are no such rows."""
         silent = self.lists[:, 0] == self.n_classes
         here = self.truth[silent].sum(axis=0) if self.weight[silent].sum() > 0 else self.total
-        return [int(klass) for klass in np.argsort(-here, kind="stable")]
+        return [int(klass) for klass in np.argsort(-here, kind="stable") if int(klass) not in self.without_rest]
 
     @property
     def by_precision(self) -> list[int]:

@@ -232,6 +232,7 @@ class Explanation(Sequence[ClassExplanation]):
         stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
+        without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -261,6 +262,7 @@ class Explanation(Sequence[ClassExplanation]):
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
     facts: TableFacts = NO_FACTS
     costs: tuple[Costs, ...] | None = None
+    without_rest: frozenset[int] = frozenset()
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -346,6 +348,7 @@ class Explanation(Sequence[ClassExplanation]):
             multilabel=table.is_multilabel,
             answers=self.answers,
             costs=self.costs,
+            without_rest=self.without_rest,
         )
         return replace(with_recurrence(made, self.stability), facts=self.facts)
 

@@ -240,7 +240,9 @@ class FormulaSearch:
         """Return whether every cube alone is right on enough weight, more precise than chance, and allowed."""
         if not state.cubes:
             return True
-        if self.bound is not FREE and any(map(self.bound.forbids, state.cubes)):
+        if self.bound is not FREE and (
+            any(map(self.bound.forbids, state.cubes)) or self.bound.forbids_rest(state.cubes)
+        ):
             return False
         alone = state.fires & (state.times == 1)
         if (alone.astype(np.float32) @ self.rows.right < self.support.unique - 1e-6).any():

@@ -12,11 +12,12 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from logiclens.codec import from_plain, to_plain
-from logiclens.errors import LogicLensError, named, nearest, nearest_names, no_column, quoted
+from logiclens.errors import FormulaTooLarge, LogicLensError, named, nearest, nearest_names, no_column, quoted
 from logiclens.formula.check import Check, Implies, Monotone, NeverUses, check
 from logiclens.formula.column_kinds import (
     CATEGORY,
@@ -29,7 +30,7 @@ from logiclens.formula.column_kinds import (
     kind_of_value,
 )
 from logiclens.formula.column_states import told as told_of
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rules import DecisionRules, Rule
 from logiclens.storage import checked_path
@@ -324,7 +325,6 @@ class Knowledge:
         for place, name in self._columns():
             if name not in table.kinds:
                 raise no_column(name, list(table.kinds), "the table", f", which {place} of {self.source} names")
-        two = len(table.classes) == 2 and not table.multilabel
         for name, known in self.classes.items():
             if name not in table.classes:
                 near = nearest(name, table.classes)
@@ -333,17 +333,24 @@ class Knowledge:
                     f"classes.{name} of {self.source} is no class of the target; "
                     f"{hint if near is None else f'did you mean {quoted(near)}?'}"
                 )
-            if two and (known.forbidden_columns or known.forbidden):
+            if table.is_binary and (known.forbidden_columns or known.forbidden):
                 part = "forbidden_columns" if known.forbidden_columns else "forbidden"
                 raise LogicLensError(
                     f"classes.{name}.{part} of {self.source} forbids for one of two classes, and one formula states "
                     f"both: write it in {part} for all classes."
                 )
-        if two:
+        if table.is_binary:
             self._check_two(table.classes)
+        elif not table.multilabel and all(
+            name in self.classes and self.classes[name].required_conditions for name in table.classes
+        ):
+            raise LogicLensError(
+                f"{self.source} requires conditions of the rules of every class, and a row on which no rule fires must "
+                "get one too: leave out required_conditions of one class."
+            )
         bounds = tuple(self._bounds(place, table) for place in range(len(table.classes)))
         for name, bound in zip(table.classes, bounds, strict=True):
-            bound.check(name)
+            bound.check(name, table)
         return BoundKnowledge(self, table, bounds)
 
     def _check_two(self, classes: Sequence[str]) -> None:
@@ -388,7 +395,7 @@ class Knowledge:
         costs = None
         if own.has_costs:
             costs = Costs(own.false_alarm or 1.0, own.miss or 1.0)
-        elif len(table.classes) == 2 and not table.multilabel:
+        elif table.is_binary:
             other = self.classes.get(table.classes[1 - place], ClassKnowledge())
             costs = Costs(other.miss or 1.0, other.false_alarm or 1.0) if other.has_costs else None
         elif any(entry.has_costs for entry in self.classes.values()):
@@ -528,6 +535,7 @@ class TableColumns:
         multilabel: whether a row may have several labels. Default: False.
         bare: whether the columns are concepts, true from 0.5 on. Default: False.
         categories: the values of columns of categories; a condition must name one of them. Default: not known.
+        pairs: the two values of columns that have no others. Default: none.
     """
 
     kinds: Mapping[str, str]
@@ -537,6 +545,19 @@ class TableColumns:
     multilabel: bool = False
     bare: bool = False
     categories: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    pairs: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether each row has one of two classes, so that one formula states both."""
+        return len(self.classes) == 2 and not self.multilabel
+
+    def forms(self, condition: Meant) -> tuple[Meant, ...]:
+        """Return what a condition says: of a column with two values, "is not woman" says "is man" too."""
+        predicate, holds = condition
+        pair = self.pairs.get(predicate.column, ()) if predicate.operator == "==" else ()
+        others = [value for value in pair if value != predicate.value] if predicate.value in pair else []
+        return (condition, *((replace(predicate, value=other), not holds) for other in others))
 
     def is_nominal(self, column: str) -> bool:
         """Return whether a column holds categories without an order."""
@@ -635,6 +656,11 @@ def implies_condition(given: Meant, wanted: Meant) -> bool:
     return False
 
 
+def _says(table: TableColumns, given: Meant, wanted: Meant) -> bool:
+    """Return whether a condition says another, in one of the forms that it has on a table."""
+    return any(implies_condition(form, wanted) for form in table.forms(given))
+
+
 @dataclass(frozen=True)
 class ClassBounds:
     """What binds the rules of one class, in predicates on the table.
@@ -659,7 +685,7 @@ class ClassBounds:
     preferred: frozenset[str] = frozenset()
     costs: Costs | None = None
 
-    def check(self, name: str) -> None:
+    def check(self, name: str, table: TableColumns) -> None:
         """Refuse requirements that contradict the rest, each in one sentence."""
         for rule in (self.required, *self.rules):
             if not rule:
@@ -667,9 +693,16 @@ class ClassBounds:
             told = quoted(words_of(rule))
             what = f"{told}, required of every rule of {quoted(name)}," if rule is self.required else f"the rule {told}"
             for cube in self.forbidden:
-                if all(any(implies_condition(own, no) for own in rule) for no in cube):
+                if all(any(_says(table, own, no) for own in rule) for no in cube):
                     raise LogicLensError(
                         f"{what} implies {quoted(words_of(cube))}, which is forbidden: leave out one of them."
+                    )
+                opposites = [(meant, not holds) for meant, holds in rule] if table.is_binary and len(cube) == 1 else []
+                if any(_says(table, own, cube[0]) for own in opposites):
+                    other = next(one for one in table.classes if one != name)
+                    raise LogicLensError(
+                        f"{what} leaves rows to {quoted(other)} by {quoted(words_of(cube))}, which is forbidden: leave "
+                        "out one of them."
                     )
             for own in rule:
                 if self.bars_sign(own):
@@ -678,9 +711,9 @@ class ClassBounds:
                         f"{what} contradicts the direction of {quoted(own[0].column)}: rules of {quoted(name)} may "
                         f"only ask for {'low' if rises else 'high'} values of it."
                     )
-                for other in rule:
-                    if implies_condition(own, (other[0], not other[1])):
-                        raise LogicLensError(f"{what} can never hold: {quoted(words_of((own, other)))} is impossible.")
+                for one in rule:
+                    if implies_condition(own, (one[0], not one[1])):
+                        raise LogicLensError(f"{what} can never hold: {quoted(words_of((own, one)))} is impossible.")
             for must in self.required:
                 if rule is not self.required and not any(implies_condition(own, must) for own in rule):
                     raise LogicLensError(
@@ -741,9 +774,14 @@ class BoundKnowledge:
     @property
     def stated(self) -> int | None:
         """Of two classes, the one whose formula must be stated because rules are required of it; None if either may."""
-        if len(self.classes) != 2 or self.table.multilabel:
+        if not self.table.is_binary:
             return None
         return next((at for at, bound in enumerate(self.classes) if bound.required or bound.rules), None)
+
+    @property
+    def without_rest(self) -> frozenset[int]:
+        """The classes that decide only where a rule of theirs fires, because their rules require conditions."""
+        return frozenset(place for place, bound in enumerate(self.classes) if bound.required)
 
     @property
     def concepts(self) -> tuple[Predicate, ...]:
@@ -800,7 +838,7 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
     knowledge, names = bound.knowledge, bound.table.classes
     proofs = [_never_uses(rules, column, None) for column in knowledge.removed]
     for text in knowledge.forbidden:
-        proofs.append(_never_implies(rules, bound.table.meant(text), rules.rules, f"no rule implies {text}"))
+        proofs.append(_never_implies(rules, bound.table, text, rules.rules, f"no rule implies {text}"))
     for place, name in enumerate(names):
         known, rule = knowledge.classes.get(name), rules.rules[place]
         if known is None:
@@ -808,7 +846,7 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
         proofs += [_never_uses(rules, column, rule) for column in known.forbidden_columns]
         for text in known.forbidden:
             told = f"no rule of {name} implies {text}"
-            proofs.append(_never_implies(rules, bound.table.meant(text), (rule,), told))
+            proofs.append(_never_implies(rules, bound.table, text, (rule,), told))
         for text in known.required_conditions:
             found = _implies(rules, rule, bound.table.meant(text))
             proofs.append(replace(found, constraint=f"every rule of {name} implies {text}"))
@@ -858,16 +896,33 @@ def _words_of_cube(rules: DecisionRules, cube: Cube) -> str:
     return words_of([(rules.predicate(one.concept), one.positive) for one in cube]) or "True"
 
 
-def _never_implies(rules: DecisionRules, conditions: Sequence[Meant], among: Sequence[Rule], told: str) -> Proof:
-    cube, meant = _cube_of(rules, conditions)
-    wanted = Implies(DNF([cube]))
+def _cubes_with_rest(rule: Rule) -> tuple[Cube, ...]:
+    """Return the cubes of a class; of one that is all the rest, the shortest cubes of the rows that are left to it."""
+    if not isinstance(rule.formula, Complement):
+        return rule.cubes
+    rest = DNF.true
+    # Multiplied out, the negations of all cubes give every shortest cube.
+    for cube in rule.formula.of:
+        rest = rest & ~cube
+    return rest.cubes
+
+
+def _never_implies(rules: DecisionRules, table: TableColumns, text: str, among: Sequence[Rule], told: str) -> Proof:
+    forms = [_cube_of(rules, conditions) for conditions in product(*map(table.forms, table.meant(text)))]
     for rule in among:
-        for own in rule.cubes:
+        try:
+            cubes = _cubes_with_rest(rule)
+        except FormulaTooLarge:
+            return Proof(told, False, f"{rule.name} is all the rest, and the rest has too many rules to look at")
+        for own, (cube, meant) in product(cubes, forms):
             alone = _single(rules, DNF([own]), meant)
-            if check(alone, wanted).holds:
+            if check(alone, Implies(DNF([cube]))).holds:
                 fires = check(alone, Implies(DNF.false)).counterexample
                 row = "" if fires is None else f", as where {' and '.join(told_of(alone, own.concepts, fires.rows[0]))}"
-                return Proof(told, False, f"the rule of {rule.name}, {_words_of_cube(rules, own)}, implies it{row}")
+                what = (
+                    f"{rule.name}, which is all the rest, where" if rule.is_complement else f"the rule of {rule.name},"
+                )
+                return Proof(told, False, f"{what} {_words_of_cube(rules, own)}, implies it{row}")
     return Proof(told, True, "each rule fires on a possible row on which it does not hold")
 
 
@@ -875,6 +930,8 @@ def _implies(rules: DecisionRules, rule: Rule, conditions: Sequence[Meant]) -> P
     cube, meant = _cube_of(rules, conditions)
     if rule.is_complement:
         return Proof("", False, f"{rule.name} has no rules of its own")
+    if not rules.multilabel and rules.otherwise is not None and rules.rules[rules.otherwise] is rule:
+        return Proof("", False, f"{rule.name} also decides rows on which no rule fires")
     for own in rule.cubes:
         found = check(_single(rules, DNF([own]), meant), Implies(DNF([cube])))
         if not found.holds:
@@ -899,6 +956,15 @@ def _never_lost(rules: DecisionRules, place: int, wanted: Monotone, told: str) -
     if rules.multilabel or (len(rules.rules) == 2 and any(rule.is_complement for rule in rules.rules)):
         return Proof(told, True, found.reason)
     falls = replace(wanted, increasing=not wanted.increasing)
+    if rules.resolve == "confidence":
+        # The most trusted rule that fires decides, so that each rule counts, not only the formula.
+        for at, rule in enumerate(rules.rules):
+            for own in rule.cubes:
+                alone = check(_single(rules, DNF([own]), {}), wanted if at == place else falls)
+                if not alone.holds:
+                    what = "loses rows" if at == place else "gains rows"
+                    words = _words_of_cube(rules, own)
+                    return Proof(told, False, f"the rule of {rule.name}, {words}, {what}: {alone.classes[0].reason}")
     for at, rule in enumerate(rules.rules):
         if at != place and not (other := check(rules, falls, of=rule.label)).holds:
             return Proof(told, False, f"the rules of {rule.name} gain rows: {other.classes[0].reason}")

@@ -312,7 +312,8 @@ class DecisionRules:
     def decisions(self) -> tuple[Decision, ...]:
         """All cubes as a decision list: the first cube that fires gives the class, else `otherwise`.
 
-        With `resolve="order"` the cubes have the order of the classes; otherwise the highest confidence comes first.
+        With `resolve="order"` the cubes have the order of the classes, and those of a class the most trusted first;
+        otherwise the highest confidence comes first.
         """
         lines = [
             Decision(cube, place, confidence, recurrence)
@@ -321,7 +322,8 @@ class DecisionRules:
                 self.rules[place].cubes, self.rules[place].confidence, self.rules[place].recurrence, strict=False
             )
         ]
-        return tuple(lines if self.resolve == "order" else sorted(lines, key=lambda line: -line.confidence))
+        ranks = {place: rank for rank, place in enumerate(self.order)} if self.resolve == "order" else {}
+        return tuple(sorted(lines, key=lambda line: (ranks.get(line.rule, 0), -line.confidence)))
 
     def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
         """Return the concepts that the formulas use, packed: computed from raw columns, or taken if they are columns.
@@ -376,7 +378,7 @@ class DecisionRules:
     def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """Return for each row a share per class: the deciding cube's confidence for its class, the rest split evenly.
 
-        A complement has its own confidence. A class that is predicted because nothing fires, or whose confidence is
+        Of several cubes of the deciding class that fire, the most trusted one decides. A complement has its own confidence. A class that is predicted because nothing fires, or whose confidence is
         below an even share, gets slightly more than an even share. So the largest share is the class of `predict`.
         """
         packed, n = self.pack(table, names), len(self.rules)
