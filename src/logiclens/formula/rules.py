@@ -378,8 +378,9 @@ class DecisionRules:
     def confidence(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """Return for each row a share per class: the deciding cube's confidence for its class, the rest split evenly.
 
-        Of several cubes of the deciding class that fire, the most trusted one decides. A complement has its own confidence. A class that is predicted because nothing fires, or whose confidence is
-        below an even share, gets slightly more than an even share. So the largest share is the class of `predict`.
+        Of several cubes of the deciding class that fire, the most trusted one decides. A complement has its own
+        confidence. A class that is predicted because nothing fires, or whose confidence is below an even share, gets
+        slightly more than an even share. So the largest share is the class of `predict`.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)
