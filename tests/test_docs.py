@@ -42,11 +42,31 @@ def public() -> dict[str, Any]:
 
 
 PUBLIC = public()
+METHODS = {
+    f"{name}.{method}": value
+    for name, owner in PUBLIC.items()
+    if inspect.isclass(owner)
+    for base in reversed(owner.__mro__)
+    if base.__module__.startswith("logiclens")
+    for method, value in vars(base).items()
+    if not method.startswith("_") and inspect.isfunction(getattr(value, "__func__", value))
+}
+"""Public methods of public classes and of our own bases, without those that scikit-learn and torch define."""
 CALLED = {
     name: value
     for name, value in PUBLIC.items()
     if name.split(".")[-1] not in RETURNED and not (inspect.isclass(value) and issubclass(value, Exception))
 }
+
+
+def unnamed(value: Any, *, bound: bool = False) -> list[str]:
+    """Return the parameters that a docstring lacks; `bound` leaves out `self` or `cls`."""
+    # Decorators keep the docstring and the signature of what they wrap.
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    parameters = list(inspect.signature(function).parameters.values())[bound and not isinstance(value, staticmethod) :]
+    names = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    text = function.__doc__ or ""
+    return [name for name in names if not re.search(rf"^\s+(\w+, )*{name}(, \w+)*: ", text, re.MULTILINE)]
 
 
 def listed() -> set[str]:
@@ -67,15 +87,43 @@ def test_the_reference_lists_exactly_the_public_names():
 
 @pytest.mark.parametrize("name", CALLED)
 def test_what_is_called_documents_its_parameters_with_an_example(name):
-    text = CALLED[name].__doc__ or ""
-    parameters = inspect.signature(CALLED[name]).parameters.values()
-    named = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
-    assert [one for one in named if not re.search(rf"^\s+(\w+, )*{one}(, \w+)*: ", text, re.MULTILINE)] == []
+    assert unnamed(CALLED[name]) == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, value in PUBLIC.items() if not (inspect.isclass(value) and issubclass(value, Exception))]
-)
+def test_every_method_names_its_parameters():
+    assert len(METHODS) > 100
+    assert {name: lacking for name, value in METHODS.items() if (lacking := unnamed(value, bound=True))} == {}
+
+
+class Documented:
+    def good(self, rows, *more, names=None, **other):
+        """Return `rows`.
+
+        Args:
+            rows, names: see `lacking`.
+        """
+
+    def lacking(self, rows, names=None):
+        """Return rows: those with `names`.
+
+        Args:
+            names: of columns.
+        """
+
+    @classmethod
+    def bare(cls, rows): ...
+
+    @staticmethod
+    def first(rows):
+        """Return the first of `rows`."""
+
+
+def test_a_parameter_that_a_method_does_not_name_is_seen():
+    found = {name: unnamed(vars(Documented)[name], bound=True) for name in ("good", "lacking", "bare", "first")}
+    assert found == {"good": [], "lacking": ["rows"], "bare": ["rows"], "first": ["rows"]}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_everything_public_has_an_example(name):
     assert ">>> " in (PUBLIC[name].__doc__ or "")
 

@@ -19,7 +19,15 @@ LONGEST_PATH = 200
 
 
 class LogicLensError(ValueError):
-    """An error that the caller can fix. The message says what was expected, what came, and what to do."""
+    """An error that the caller can fix. The message says what was expected, what came, and what to do.
+
+    >>> from logiclens import parse
+    >>> try:
+    ...     parse("old &")
+    ... except LogicLensError as error:
+    ...     print(error)
+    column 6: expected a concept, '~' or '(', but the text ends.
+    """
 
 
 class FormulaSyntaxError(LogicLensError):

@@ -566,7 +566,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.date_parts = date_parts
 
     def wanting(self, wanted: Wanted) -> Booleaniser:
-        """Return an unfitted copy that also makes the concepts that knowledge asks for; copies of it do too."""
+        """Return an unfitted copy that also makes the concepts that knowledge asks for; copies of it do too.
+
+        Args:
+            wanted: the predicates to make, and the columns whose concepts have an order.
+        """
         made: Booleaniser = clone(self)
         made._wanted = wanted
         return made
@@ -578,9 +582,12 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return made
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
-        """Find the concepts of a table, or of the file that `X` names.
+        """Find the concepts of a table, and return the booleaniser itself.
 
-        `y` is the target, which `"supervised"` needs: one entry per row, or the name of a column of `X`.
+        Args:
+            X: the raw columns, or the name of a file.
+            y: the target, which `"supervised"` needs: one entry per row, or the name of a column of `X`. Default: None.
+            sample_weight: what each row counts for. Default: None, 1 for each.
         """
         if isinstance(X, ConceptTable):
             raise LogicLensError("a ConceptTable holds concepts, which are not cut again: pass the raw columns.")
@@ -613,7 +620,14 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_columns(
         self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
     ) -> Booleaniser:
-        """Find the concepts of columns with distinct rows; `classes` holds class numbers `[rows, tasks]`."""
+        """Find the concepts of columns with distinct rows, and return the booleaniser itself.
+
+        Args:
+            columns: the columns.
+            classes: class numbers `[rows, tasks]`.
+            n_classes: the number of classes.
+            weight: what each row counts for.
+        """
         if len(weight) < 2:
             raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
@@ -638,7 +652,15 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_classes: int,
         weight: NDArray[np.float64],
     ) -> Booleaniser:
-        """Fit again to the columns given to `fit_columns`, with additional cuts, which take precedence."""
+        """Fit again with additional cuts, and return the booleaniser itself.
+
+        Args:
+            cuts: the cuts of each column, which take precedence.
+            columns: as given to `fit_columns`.
+            classes: as given to `fit_columns`.
+            n_classes: as given to `fit_columns`.
+            weight: as given to `fit_columns`.
+        """
         if not cuts:
             return self
         columns = self.with_parts(columns)
@@ -648,7 +670,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit(tallies, replace(known, cuts=more))
 
     def with_parts(self, columns: Sequence[Column]) -> Sequence[Column]:
-        """Return columns with those parts of dates that may become concepts, each behind its date."""
+        """Return columns with those parts of dates that may become concepts, each behind its date.
+
+        Args:
+            columns: the columns of the table.
+        """
         if any(column.origin is not None for column in columns):
             return columns
         spans = {column.name: _span(column) for column in columns if column.kind == "date"}
@@ -679,9 +705,12 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
-        """Find the concepts of columns from their counts, which may come from an engine.
+        """Find the concepts of columns from their counts, and return the booleaniser itself.
 
         Counts of single columns do not show cuts that matter only together with other columns.
+
+        Args:
+            columns: the counts of each column, which may come from an engine.
         """
         self._check_settings(columns)
         return self._fit(columns, NO_REFERENCE)
@@ -702,12 +731,20 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def warn(self, stacklevel: int) -> None:
-        """Warn about columns that were left out, except those with a single value."""
+        """Warn about columns that were left out, except those with a single value.
+
+        Args:
+            stacklevel: as in `warnings.warn`: 1 blames the line that calls this method.
+        """
         if noted := [note for note in self.notes_ if CONSTANT not in note]:
             warn(" ".join(noted), stacklevel=stacklevel + 1)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the concepts of each row: Boolean, or numbers in [0, 1] with `"soft"`. See also `set_output`."""
+        """Return the concepts of each row: Boolean, or numbers in [0, 1] with `"soft"`. See also `set_output`.
+
+        Args:
+            X: a table with the columns of `fit`, or the name of a file.
+        """
         check_is_fitted(self)
         X = opened(X, self._columns)
         names = column_names(X)
@@ -725,7 +762,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.cutting_.values(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the concepts."""
+        """Return the names of the concepts.
+
+        Args:
+            input_features: ignored, for scikit-learn. Default: None.
+        """
         check_is_fitted(self)
         return np.array(self.cutting_.names, dtype=object)
 

@@ -117,7 +117,11 @@ class ConceptTable:
         return self.labels is not None and self.labels.ndim == 2
 
     def boolean(self, threshold: float = THRESHOLD) -> NDArray[np.bool_]:
-        """Return each concept as a Boolean, eq. (sparse): true if it is at least the threshold."""
+        """Return each concept as a Boolean, eq. (sparse).
+
+        Args:
+            threshold: the least value that is true. Default: 0.5.
+        """
         return self.values >= threshold
 
     def targets(self) -> NDArray[np.float64]:
@@ -129,7 +133,11 @@ class ConceptTable:
         return np.eye(len(self.class_names))[self.labels]
 
     def append(self, other: ConceptTable) -> ConceptTable:
-        """Return the rows of both tables, whose concepts and classes must be the same."""
+        """Return the rows of both tables.
+
+        Args:
+            other: a table with the same concepts and classes.
+        """
         same = self.names == other.names and self.class_names == other.class_names and self.literals == other.literals
         if not same or self.groups != other.groups:
             raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
@@ -148,7 +156,11 @@ class ConceptTable:
         )
 
     def take(self, rows: ArrayLike) -> ConceptTable:
-        """Return some of the rows, with the same concepts and classes."""
+        """Return some of the rows, with the same concepts and classes.
+
+        Args:
+            rows: the numbers of the rows, or a mask.
+        """
         index = np.asarray(rows)
         index = index if index.size else index.astype(np.intp)
         return ConceptTable(
@@ -163,7 +175,11 @@ class ConceptTable:
         )
 
     def weighing(self, weight: ArrayLike) -> ConceptTable:
-        """Return the same rows with other weights, without rows of weight 0."""
+        """Return the same rows with other weights, without rows of weight 0.
+
+        Args:
+            weight: what each row counts for.
+        """
         given = np.asarray(weight, dtype=np.float64)
         table = self.take(np.flatnonzero(given > 0))
         # The rows are validated already.
@@ -181,13 +197,21 @@ class ConceptTable:
         return int(self.copies.sum())
 
     def naming(self, literals: Sequence[str]) -> ConceptTable:
-        """Return the same rows; rules may name these concepts only."""
+        """Return the same rows with other concepts that rules may name.
+
+        Args:
+            literals: the names of these concepts.
+        """
         table = self.take(np.arange(len(self)))
         object.__setattr__(table, "literals", tuple(literals))
         return table
 
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
-        """Return the same rows with these concepts, in this order."""
+        """Return the same rows with some of the concepts.
+
+        Args:
+            names: the names of the concepts, in their new order.
+        """
         if tuple(names) == self.names:
             return self
         values = self.values[:, places(names, self.names)]
@@ -209,7 +233,11 @@ class ConceptTable:
         return self._with(self.boolean(), self.labels)
 
     def with_values(self, values: Any) -> ConceptTable:
-        """Return the same rows, names and labels with other concept values, such as those of an encoder."""
+        """Return the same rows, names and labels with other concept values.
+
+        Args:
+            values: the values `[rows, concepts]`, such as those of an encoder.
+        """
         return self._with(values, self.labels)
 
     def per_class(self) -> ConceptTable:
@@ -229,7 +257,11 @@ class ConceptTable:
         )
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
-        """Return the distinct Boolean rows with the weight of each class on them."""
+        """Return the distinct Boolean rows with the weight of each class on them.
+
+        Args:
+            threshold: the least value of a concept that is true. Default: 0.5.
+        """
         if threshold == THRESHOLD:
             return self._counted
         return self._counted_at(threshold, distinct(self.boolean(threshold)))

@@ -114,7 +114,14 @@ Measured: cutting takes 3 to 39% of it, training 19 to 54%, and the search 18 to
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
-    """An estimator was used before it was fitted; also an error of scikit-learn's class of this name."""
+    """An estimator was used before it was fitted; also an error of scikit-learn's class of this name.
+
+    >>> try:
+    ...     EntropyClassifier().predict([[70], [30]])
+    ... except NotFittedError as error:
+    ...     print(error)
+    this EntropyClassifier is not fitted: call fit(X, y) first.
+    """
 
 
 def statistics_of(
@@ -398,20 +405,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held_out: tuple[Any, Any] | None = None,
         progress: Callback | None = None,
     ) -> EntropyClassifier:
-        """Train on a table `X` and labels `y`: one per row, or a 0/1 matrix of several.
-
-        `X` may also be the name of a CSV, Parquet or JSON lines file, and `target` (or `y`) the name of a column of
-        `X`. A folder, a pattern such as `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that
-        holds it, by default DuckDB, counts its rows (see `cuts_on`).
+        """Train on a table and its labels, and return the model itself.
 
         A weight of 2 means the same as two equal rows, and the order of the rows does not matter. So multiplying
         whole-number weights by 3 is three times the evidence, and rules may become longer; weights that are not all
-        whole numbers are scaled, so that a common factor changes no formula. With `booleanise=None` the columns are
-        concepts in [0, 1] (a frame names them; a `ConceptTable` may declare groups). `held_out` are rows and labels
-        that choose the epoch instead of a share of the rows.
+        whole numbers are scaled, so that a common factor changes no formula.
 
-        `progress` is a function that is called with a `logiclens.ProgressState` as the fit proceeds, in place of a bar
-        (see `verbose`). An exception that it raises ends the fit, and the model is as it was before.
+        Args:
+            X: a table, or the name of a CSV, Parquet or JSON lines file. A folder, a pattern such as
+                `"lake/2026/*.parquet"`, or a table of Ibis is never read: the engine that holds it, by default DuckDB,
+                counts its rows (see `cuts_on`). With `booleanise=None` the columns are concepts in [0, 1]; a frame
+                names them, and a `ConceptTable` may declare groups.
+            y: the labels, one per row, a 0/1 matrix of several, or the name of a column of `X`. Default: None, for
+                `target`.
+            sample_weight: what each row counts for. Default: None, 1 for each.
+            target: the name of a column of `X` with the labels, in place of `y`. Default: None.
+            held_out: rows and labels that choose the epoch instead of a share of the rows. Default: None.
+            progress: a function that is called with a `logiclens.ProgressState` as the fit proceeds, in place of a bar
+                (see `verbose`). An exception that it raises ends the fit, and the model is as it was before. Default:
+                None.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
         >>> steps = []
@@ -680,7 +692,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; for several labels a 0/1 matrix. With `exact`, the rules decide.
 
-        A row that no class decides (`resolve="none"`) gets None. For a table in an engine use `predict_into`.
+        A row that no class decides (`resolve="none"`) gets None.
+
+        Args:
+            X: a table with the columns of `fit`, or the name of a file. For a table in an engine use `predict_into`.
         """
         if is_lake(X):
             raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
@@ -697,10 +712,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @within_memory()
     def predict_into(self, X: Any, out: str | Path, *, name: str = "prediction") -> Path | str:
-        """Let the engine write a table with one more column, the class that the rules give each row.
+        """Let the engine write a table with one more column, the class that the rules give each row; return its place.
 
-        `X` is a folder, a pattern, or a table of Ibis; `out` is a Parquet file, or the name of a new table in the
-        engine. The rules decide, as SQL; without `exact` the network may answer differently.
+        The rules decide, as SQL; without `exact` the network may answer differently.
+
+        Args:
+            X: a folder, a pattern, or a table of Ibis.
+            out: a Parquet file, or the name of a new table in the engine.
+            name: the name of the new column. Default: `"prediction"`.
         """
         self._check_fitted()
         return predict_into(self.rules_, X, out, name=name)
@@ -711,6 +730,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         With `exact`, the predicted class has the confidence of the deciding cube (the lower Wilson bound of the share
         of rows on which it was right), and the other classes share the rest: a measure of trust, not calibrated.
+
+        Args:
+            X: a table as in `predict`.
         """
         if self._is_exact and not self.schema_.multilabel:
             return self._rules.confidence(self._packed(X))
@@ -718,7 +740,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @within_memory()
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy; a row that no class decides counts as wrong."""
+        """Return the accuracy; a row that no class decides counts as wrong.
+
+        Args:
+            X: a table as in `fit`.
+            y: the labels, or the name of their column; for a table in an engine the name.
+            sample_weight: what each row counts for. Default: None, 1 for each.
+        """
         if is_lake(X):
             return score_in_engine(self, X, y)
         X, y = parted(X, y)
@@ -739,10 +767,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @within_memory()
     def save(self, folder: str | Path, result: Any = None, *, rules: RuleSet | None = None) -> Path:
-        """Write the model to a folder: `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`.
+        """Write the model to a folder, and return the path of the folder.
 
-        No row of the data is stored, except in a `result` (see `logiclens.report.result_of`). `logiclens verify FOLDER`
-        checks the certificate. `rules` replace `rules_` in the folder; default: None.
+        It holds `model.json`, `weights.safetensors` and, with `exact`, `certificate.json`, which `logiclens verify
+        FOLDER` checks. No row of the data is stored, except in a `result`.
+
+        Args:
+            folder: the folder.
+            result: what the report shows; see `logiclens.report.result_of`. Default: None.
+            rules: the rules to store in place of `rules_`. Default: None.
         """
         self._check_fitted()
         return classifier_files(self, result, rules).write(folder)
@@ -750,7 +783,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     @within_memory()
     def load(cls, folder: str | Path | ModelFolder) -> EntropyClassifier:
-        """Load a model from its folder. It predicts as before, and explains rows that are passed to it."""
+        """Return the model of a folder. It predicts as before, and explains rows that are passed to it.
+
+        Args:
+            folder: a folder that `save` wrote.
+        """
         return load_classifier(cls, folder)
 
     def __sklearn_tags__(self) -> Any:
@@ -764,9 +801,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def adopt(self, rules: RuleSet, *, with_knowledge: bool = True) -> EntropyClassifier:
         """Return an exact model of edited rules: on every row it answers as they do, and its certificate says so.
 
-        `rules` are those of `rules_` after edits (see `RuleSet.with_rule`); they may ask new conditions of the columns
-        of the model. The certificate records their history. The new model keeps no rows; this model stays as it is.
-        Rules that do not keep to the knowledge of the model are refused; `with_knowledge=False` lets go of it.
+        The certificate records the history of the rules. The new model keeps no rows; this model stays as it is.
+
+        Args:
+            rules: those of `rules_` after edits (see `RuleSet.with_rule`); they may ask new conditions of the columns
+                of the model.
+            with_knowledge: whether rules that do not keep to the knowledge of the model are refused; without it the new
+                model has none. Default: True.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
         >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
@@ -791,8 +832,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> EntropyClassifier:
         """Search rules again around pinned ones, and return an exact model in whose formulas each of these is.
 
-        Pinned rules (`RuleSet.pin`; default: those of `rules_`) decide some rows already: a new network and a new
-        search, with the settings of this model, see the others. `why`, `who` and `when` go into the history.
+        Pinned rules (`RuleSet.pin`) decide some rows already: a new network and a new search, with the settings of this
+        model, see the others.
+
+        Args:
+            X: a table as in `fit`.
+            y: one label per row, or the name of their column. Default: None, for `target`.
+            pinned: rules of which some are pinned. Default: None, those of `rules_`.
+            target: the name of the column of labels, in place of `y`. Default: None.
+            why: the reason, for the history. Default: None.
+            who: the person, for the history. Default: None.
+            when: the moment, for the history; nothing reads a clock. Default: None.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "flu": [0, 1, 0, 0] * 10})
         >>> model = EntropyClassifier(committee=3).fit(table, ["well", "ill", "ill", "ill"] * 10)
@@ -822,13 +872,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @within_memory()
     def concepts(self, rows: Any) -> pd.DataFrame:
-        """Return rows as the concepts that the network sees: raw columns cut, or concepts in training order."""
+        """Return rows as the concepts that the network sees: raw columns cut, or concepts in training order.
+
+        Args:
+            rows: a table as in `predict`.
+        """
         index = getattr(rows, "index", None)
         return as_frame(self._table(rows), index if isinstance(index, pd.Index) else None)
 
     @within_memory()
     def read(self, X: Any, y: Any = None) -> Reading:
-        """Return the network's outputs, answers and relevance on rows; with labels they can be scored."""
+        """Return the network's outputs, answers and relevance on rows; with labels they can be scored.
+
+        Args:
+            X: a table as in `predict`.
+            y: the labels, or the name of their column. Default: None.
+        """
         is_known = y is None and any(X is known.table for known in getattr(self, "_readings", ()))
         table = X if is_known else self._table(X, y)
         if not self._is_exact:
@@ -938,12 +997,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        With `method="paper"` formulas are extracted from the network's answers on these rows; the labels `y` of other
-        rows are then needed only with `score_against="labels"`. With `exclusive=False` formulas spell out exclusive
-        groups, such as the categories of a column, instead of relying on them.
+        The explanation says how often each concept and cube recurs on the bags of the committee, or on resamples of the
+        rows.
 
-        The explanation says how often each concept and cube recurs on the bags of the committee, or, if `stability` is
-        a number, on that many resamples of the rows.
+        Args:
+            X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
+                None, the training rows.
+            y: the labels of other rows; the paper's method needs them only with `score_against="labels"`. Default:
+                None.
+            exclusive: whether formulas rely on exclusive groups, such as the categories of a column, instead of
+                spelling them out. Default: True.
+            stability: the number of resamples to count recurrence on, at least 2. Default: None, the bags.
         """
         self._check_fitted()
         flag().check("exclusive", exclusive)
@@ -1034,12 +1098,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> RuleStatistics:
         """Return support, coverage, confidence and lift of every rule, with intervals, on held-out rows.
 
-        The rows are those passed, which must not be among the training rows, or by default those that `set_aside` held
-        out. `by` measures each value of a column separately: it is the name of the column, or one value for each row
-        passed (for held-out rows: for each row passed to `fit`). The model need not use that column.
-
-        For a table in an engine `y` is the name of its target, and dates are grouped by month. With `per_file` each
-        file of a folder or a pattern is measured: `statistics("lake/2027/*.parquet", "churned", per_file=True)`.
+        Args:
+            X: rows that are not among the training rows. Default: None, those that `set_aside` held out.
+            y: the labels of these rows, or the name of their column; for a table in an engine the name. Default: None.
+            by: measure each value of a column separately: the name of the column, or one value for each row passed (for
+                held-out rows: for each row passed to `fit`). The model need not use that column. In an engine, dates
+                are grouped by month. Default: None.
+            per_file: whether each file of a folder or a pattern, such as `"lake/2027/*.parquet"`, is measured. Default:
+                False.
+            sample_weight: what each row passed counts for. Default: None, 1 for each.
         """
         return statistics_of(self, X, y, by=by, per_file=per_file, sample_weight=sample_weight)
 
@@ -1065,7 +1132,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def soft_agreement(self, rows: Any) -> float | None:
-        """Return the share of rows on which the rules predict as the soft network did; None if it is not kept."""
+        """Return the share of rows on which the rules predict as the soft network did; None if it is not kept.
+
+        Args:
+            rows: a table as in `predict`, or a `ConceptTable`.
+        """
         if not self._is_exact or not hasattr(self, "soft_network_"):
             return None
         table = rows if isinstance(rows, ConceptTable) else self._table(rows)
@@ -1094,8 +1165,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[LocalExplanation, ...]:
         """Return for each row the concepts that led to its class, reduced to a shortest reason in the class formula.
 
-        The class is the predicted one, or `target` ("why not ICU?"). The formulas are those of `explanation`; default:
-        `explain()`. A single row may be a Series.
+        Args:
+            X: a table as in `predict`; a single row may be a Series.
+            explanation: the explanation whose formulas are used. Default: None, that of `explain`.
+            target: the class to give reasons for ("why not ICU?"). Default: None, the predicted one.
         """
         if getattr(X, "ndim", 2) == 1 and hasattr(X, "to_frame"):
             # A Series has one dtype for all cells; infer that of each column again.
@@ -1114,16 +1187,23 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def why(self, row: Any) -> Why:
         """Return the reason codes of one raw row: which rule decides, which fire, and what each other one lacks.
 
-        `row` is a dictionary from column to value, a Series, or a table with one row. With `exact` the rules are the
-        model; otherwise `explain_local` says which concepts the network itself used.
+        With `exact` the rules are the model; otherwise `explain_local` says which concepts the network itself used.
+
+        Args:
+            row: a dictionary from column to value, a Series, or a table with one row.
         """
         return self.rules_.why(row)
 
     def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
-        """Find a smallest change of one raw row that changes the answer of the rules, to the class `to` if given.
+        """Return a smallest change of one raw row that changes the answer of the rules.
 
-        `row` is as in `why`. Columns and concepts in `frozen` do not change. With `of`, change whether the formula of
-        that class fires. With `exact` the rules are the model; otherwise the network may answer differently.
+        With `exact` the rules are the model; otherwise the network may answer differently.
+
+        Args:
+            row: as in `why`.
+            frozen: columns and concepts that do not change. Default: none.
+            to: the class to reach. Default: None, any other.
+            of: the class whose formula must change its answer; needed if a row can have several labels. Default: None.
         """
         return self.rules_.flip(row, frozen=frozen, to=to, of=of)
 
@@ -1172,9 +1252,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(notes)
 
     def plot_relevance(self, target: Any = None, *, ax: Axes | None = None) -> Axes:
-        """Plot the relevance of concepts for each class, or for the class `target` only.
+        """Plot the relevance of concepts for each class, and return the axes; see `Explanation.plot_relevance`.
 
-        Draw on `ax`, or on those of a new figure, and return them; see `Explanation.plot_relevance`.
+        Args:
+            target: the class to show. Default: None, all.
+            ax: axes to draw on. Default: None, those of a new figure.
         """
         known = self.rules_
         asked = None if target is None else known.rule(target)
@@ -1186,7 +1268,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return plot_relevance(relevance, {rule.name: rule.formula.concepts for rule in known.rules}, ax)
 
     def plot_history(self, *, ax: Axes | None = None) -> Axes:
-        """Plot loss and accuracy per epoch, with the epoch that was kept, on `ax` or a new figure."""
+        """Plot loss and accuracy per epoch, with the epoch that was kept, and return the axes.
+
+        Args:
+            ax: axes to draw on. Default: None, those of a new figure.
+        """
         return plot_history(self.history_, ax)
 
     def plot_pareto(
@@ -1198,9 +1284,16 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score: Literal["f1", "accuracy"] = "f1",
         ax: Axes | None = None,
     ) -> Axes:
-        """Plot the score for each number of literals and mark the chosen formulas; see `Explanation.plot_pareto`.
+        """Plot the score for each number of literals, mark the chosen formulas, and return the axes.
 
-        Scores are measured on the rows `X` with labels `y`, or by default, which is optimistic, on the training rows.
+        See `Explanation.plot_pareto`.
+
+        Args:
+            X: rows to measure on. Default: None, the training rows, on which scores are optimistic.
+            y: the labels of these rows. Default: None.
+            target: the class to show. Default: None, all.
+            score: `"f1"` or `"accuracy"`. Default: `"f1"`.
+            ax: axes to draw on. Default: None, those of a new figure.
         """
         if hasattr(self, "table_"):
             return self.explain().plot_pareto(X, y, target=target, score=score, ax=ax)

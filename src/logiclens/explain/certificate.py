@@ -185,7 +185,11 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
-        """Return the claims of a `certificate.json`. This does not check them; `logiclens verify` does."""
+        """Return the claims of a `certificate.json`. This does not check them; `logiclens verify` does.
+
+        Args:
+            content: the content of the file.
+        """
         entries = content["classes"]
         formulas = {entry["head"]: _formula(entry) for entry in entries if entry.get("complement_of") is None}
         return cls(tuple(HeadCertificate.from_dict(entry, formulas) for entry in entries))

@@ -87,6 +87,9 @@ class FormulaLimits:
         """Return whether a formula that was not searched may be taken.
 
         It must be within the limits. A price or a minimum support always requires a search.
+
+        Args:
+            formula: the formula.
         """
         if self.price is not None or self.min_support is not None:
             return False

@@ -152,7 +152,11 @@ class Reading:
         return int(target)
 
     def relevant(self, head: int) -> NDArray[np.intp]:
-        """Return μ: the columns of a head's relevant concepts, in table order."""
+        """Return μ: the columns of a head's relevant concepts, in table order.
+
+        Args:
+            head: index of the head.
+        """
         return np.flatnonzero(self.uses[head])
 
     def truth_table(self, head: int, more: Sequence[str] = ()) -> TruthTable:

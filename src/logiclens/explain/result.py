@@ -365,7 +365,11 @@ class Explanation(Sequence[ClassExplanation]):
         return Firing(*(int(count) for count in counts))
 
     def why(self, row: Any) -> Why:
-        """Return the reason codes of a row: which cubes fired, and which literals failed in the others."""
+        """Return the reason codes of a row: which cubes fired, and which literals failed in the others.
+
+        Args:
+            row: a dictionary from column to value, a Series, or a table with one row.
+        """
         return self.rules.why(row)
 
     def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
@@ -380,7 +384,7 @@ class Explanation(Sequence[ClassExplanation]):
         return self.rules.flip(row, frozen=frozen, to=to, of=of)
 
     def check(self, wanted: Any, *, of: Scalar | None = None) -> Check:
-        """Check a property of the rules, such as `"never uses 'gender'"`; give a counterexample if it does not hold.
+        """Return whether the rules have a property, such as `"never uses 'gender'"`, or else a counterexample.
 
         Args:
             wanted: the property, as text or as a value.

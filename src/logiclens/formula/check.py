@@ -180,7 +180,12 @@ class Check:
 
 
 def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None = None) -> Check:
-    """Check whether a formula has a property on all rows that the groups allow; each concept is a column.
+    """Return whether a formula has a property on all rows that the groups allow; each concept is a column.
+
+    Args:
+        formula: the formula; as a method, `DNF.check`, the formula itself.
+        wanted: a property, such as `"never uses 'gender'"`.
+        groups: which concepts exclude or imply each other. Default: None, every row is possible.
 
     >>> from logiclens.formula import parse
     >>> print(check_formula(parse("one | three"), "decreasing in 'one'"))

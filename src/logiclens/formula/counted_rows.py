@@ -60,7 +60,14 @@ class CountedRows:
         counts: ArrayLike | None = None,
         total: ArrayLike | None = None,
     ) -> CountedRows:
-        """Count plain Boolean rows. `counts` is the weight per row and class, `total` per row (default 1)."""
+        """Return plain Boolean rows, counted.
+
+        Args:
+            rows: a Boolean matrix `[rows, concepts]`.
+            names: names of the concepts.
+            counts: the weight per row and class. Default: None, `total` as that of a single class.
+            total: the weight per row. Default: None, 1 for each.
+        """
         matrix = boolean_matrix(rows)
         check_names(names, matrix.shape[1])
         weight = np.ones(len(matrix)) if total is None else np.asarray(total, dtype=np.float64)
@@ -76,7 +83,14 @@ class CountedRows:
     def of_distinct(
         cls, rows: NDArray[np.bool_], names: Sequence[str], counts: NDArray[np.float64], total: NDArray[np.float64]
     ) -> CountedRows:
-        """Make counted rows of rows that are already distinct and in lexicographic order; see `distinct`."""
+        """Return counted rows, made of rows that are already distinct and in lexicographic order; see `distinct`.
+
+        Args:
+            rows: a Boolean matrix `[rows, concepts]`.
+            names: names of the concepts.
+            counts: the weight per row and class.
+            total: the weight per row.
+        """
         return cls(tuple(names), _pack_rows(rows), counts, total)
 
     def __len__(self) -> int:
@@ -109,7 +123,11 @@ class CountedRows:
         return PackedRows(pack_columns(np.ascontiguousarray(self.bits().T)), len(self), self.names)
 
     def merge(self, other: CountedRows) -> CountedRows:
-        """Add the counts of two tables."""
+        """Return the sum of the counts of two tables.
+
+        Args:
+            other: counted rows over the same concepts and classes.
+        """
         if self.names != other.names or self.counts.shape[1] != other.counts.shape[1]:
             raise LogicLensError("only counted rows over the same concepts and classes can be merged.")
         return _grouped(
@@ -120,7 +138,11 @@ class CountedRows:
         )
 
     def project(self, names: Sequence[str]) -> CountedRows:
-        """Keep some of the concepts only, and add up the rows that become equal."""
+        """Return the rows on some of the concepts only; counts of rows that become equal are added.
+
+        Args:
+            names: the names of these concepts.
+        """
         columns = self.bits()[:, places(names, self.names)]
         return _grouped(tuple(names), _pack_rows(columns), self.counts, self.total)
 

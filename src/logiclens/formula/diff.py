@@ -132,7 +132,13 @@ def diff(
     rows: RowsLike | None = None,
     names: Sequence[str] | None = None,
 ) -> Diff:
-    """Compare a formula with its later version `other`, also on `rows` if given.
+    """Return what changed between a formula and a later version of it.
+
+    Args:
+        before: the formula; as a method, `DNF.diff`, the formula itself.
+        other: the later version.
+        rows: rows on which to compare both. Default: None.
+        names: the columns of a matrix. Default: None.
 
     >>> from logiclens.formula import parse
     >>> print(diff(parse("(old & smoker) | sepsis"), parse("old | sepsis"),

@@ -79,7 +79,12 @@ class Literal(_Operators):
 
     @classmethod
     def of_checked(cls, concept: str, positive: bool) -> Literal:
-        """Make a literal of a name that is known to be one; parsing a long text makes millions."""
+        """Return a literal without checking its name; parsing a long text makes millions.
+
+        Args:
+            concept: name of the concept.
+            positive: False for the negation.
+        """
         made = object.__new__(cls)
         _SET_CONCEPT(made, concept)
         _SET_POSITIVE(made, positive)
@@ -125,7 +130,11 @@ class Cube(_Operators):
 
     @classmethod
     def of_checked(cls, literals: tuple[Literal, ...]) -> Cube:
-        """Make a cube of literals whose concepts are known to differ. Parsing a long text checks them itself."""
+        """Return a cube without checking its literals; parsing a long text checks them itself.
+
+        Args:
+            literals: literals whose concepts are known to differ.
+        """
         made = object.__new__(cls)
         _SET_LITERALS(made, literals)
         return made
@@ -152,11 +161,19 @@ class Cube(_Operators):
         return tuple(literal.concept for literal in self.literals)
 
     def without(self, literal: Literal) -> Cube:
-        """Return the cube without one literal."""
+        """Return the cube without one literal.
+
+        Args:
+            literal: the literal to leave out.
+        """
         return Cube(kept for kept in self.literals if kept != literal)
 
     def excludes(self, other: Cube) -> bool:
-        """Return whether a literal of one cube is negated in the other, so that no row satisfies both."""
+        """Return whether a literal of one cube is negated in the other, so that no row satisfies both.
+
+        Args:
+            other: the other cube.
+        """
         opposite = {literal.negated for literal in other.literals}
         return any(literal in opposite for literal in self.literals)
 
@@ -237,6 +254,9 @@ class DNF(_Operators):
         Hard questions are given to a SAT solver if `python-sat` is installed (the extra `sat`). Raises
         `FormulaTooLarge` if the answer takes too many steps.
 
+        Args:
+            other: another formula.
+
         >>> (Literal("a") & Literal("b")).implies(Literal("a"))
         True
         """
@@ -244,6 +264,9 @@ class DNF(_Operators):
 
     def equivalent(self, other: Formula | Complement) -> bool:
         """Return whether both formulas hold on the same rows, however they are written; raises like `implies`.
+
+        Args:
+            other: another formula.
 
         >>> a, b = Literal("a"), Literal("b")
         >>> ((a & b) | (a & ~b)).equivalent(a)
@@ -254,8 +277,10 @@ class DNF(_Operators):
     def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Return on which rows the formula holds, one Boolean per row.
 
-        `rows` are packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean
-        columns), or a Boolean matrix with `names` for its columns.
+        Args:
+            rows: packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean columns),
+                or a Boolean matrix.
+            names: the columns of a matrix. Default: None.
 
         >>> (Literal("a") & ~Literal("b")).evaluate([[1, 0], [1, 1]], names=["a", "b"])
         array([ True, False])
@@ -264,7 +289,11 @@ class DNF(_Operators):
         return packed.unpack(self.evaluate_packed(packed))
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """Like `evaluate`, packed 64 rows to a word. Bits after the last row are 0."""
+        """Return what `evaluate` does, packed 64 rows to a word. Bits after the last row are 0.
+
+        Args:
+            rows: the packed rows.
+        """
         lengths = [len(cube.literals) for cube in self.cubes]
         if 0 in lengths:
             return rows.valid.copy()
@@ -273,6 +302,10 @@ class DNF(_Operators):
 
     def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Return which cube fires on which row: a Boolean matrix `[rows, cubes]`.
+
+        Args:
+            rows: as in `evaluate`.
+            names: as in `evaluate`.
 
         >>> xor = (Literal("a") & ~Literal("b")) | (~Literal("a") & Literal("b"))
         >>> xor.fired([[1, 0], [1, 1]], names=["a", "b"])
@@ -287,6 +320,9 @@ class DNF(_Operators):
 
     def given(self, assignment: Mapping[str, bool]) -> DNF:
         """Return what remains of the formula if some concepts are known.
+
+        Args:
+            assignment: whether each known concept is true.
 
         >>> ((Literal("a") & Literal("b")) | ~Literal("a")).given({"a": True})
         DNF('b')
@@ -352,23 +388,44 @@ class Complement:
         return self.of.is_constant
 
     def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Return on which rows the formula does not hold; see `DNF.evaluate`."""
+        """Return on which rows the formula does not hold.
+
+        Args:
+            rows: as in `DNF.evaluate`.
+            names: as in `DNF.evaluate`.
+        """
         return ~self.of.evaluate(rows, names)
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
-        """Like `evaluate`, packed 64 rows to a word. Bits after the last row are 0."""
+        """Return what `evaluate` does, packed 64 rows to a word. Bits after the last row are 0.
+
+        Args:
+            rows: the packed rows.
+        """
         return ~self.of.evaluate_packed(rows) & rows.valid
 
     def given(self, assignment: Mapping[str, bool]) -> Complement:
-        """Return what remains of the complement if some concepts are known; see `DNF.given`."""
+        """Return what remains of the complement if some concepts are known; see `DNF.given`.
+
+        Args:
+            assignment: whether each known concept is true.
+        """
         return Complement(self.of.given(assignment))
 
     def implies(self, other: Formula | Complement) -> bool:
-        """Return whether `other` holds on every row on which the formula does not; see `implied_by`."""
+        """Return whether `other` holds on every row on which the formula does not; see `implied_by`.
+
+        Args:
+            other: another formula or complement.
+        """
         return implied_by(self, other if isinstance(other, Complement) else _as_dnf(other))
 
     def equivalent(self, other: Formula | Complement) -> bool:
-        """Return whether both hold on the same rows, however they are written."""
+        """Return whether both hold on the same rows, however they are written.
+
+        Args:
+            other: another formula or complement.
+        """
         return self.implies(other) and implied_by(other if isinstance(other, Complement) else _as_dnf(other), self)
 
     if TYPE_CHECKING:

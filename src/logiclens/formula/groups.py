@@ -52,7 +52,11 @@ class Groups:
         return tuple(dict.fromkeys(concept for group in (*self.exclusive, *self.implied) for concept in group))
 
     def check(self, names: Sequence[str]) -> Groups:
-        """Raise `LogicLensError` if a concept is not among `names` or twice in a group. Return the groups."""
+        """Return the groups. Raise `LogicLensError` if a concept is unknown or twice in a group.
+
+        Args:
+            names: names of all concepts.
+        """
         for group in (*self.exclusive, *self.implied):
             for name in group:
                 if name not in names:
@@ -67,6 +71,9 @@ class Groups:
 
         A concept of an exclusive group that is left out is replaced by the concepts that imply it: if `age >= 60`
         excludes `age is missing`, so does `age >= 72.5`.
+
+        Args:
+            names: names of these concepts.
         """
         known = set(names)
         implied = [[name for name in chain if name in known] for chain in self.implied]
@@ -92,7 +99,12 @@ class Groups:
         return list(dict.fromkeys(found))
 
     def allows(self, bits: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which rows of a Boolean matrix are possible."""
+        """Return which rows of a Boolean matrix are possible.
+
+        Args:
+            bits: the matrix `[rows, concepts]`.
+            names: the names of its columns.
+        """
         place = {name: i for i, name in enumerate(names)}
         possible = np.ones(len(bits), dtype=np.bool_)
         here = self.among(names)
@@ -104,7 +116,12 @@ class Groups:
         return possible
 
     def apart(self, left: Cube, right: Cube) -> bool:
-        """Return whether no possible row satisfies both cubes."""
+        """Return whether no possible row satisfies both cubes.
+
+        Args:
+            left: a cube.
+            right: another cube.
+        """
         if left.excludes(right):
             return True
         sign = {literal.concept: literal.positive for literal in (*left, *right)}

@@ -306,7 +306,12 @@ class Knowledge:
 
     @classmethod
     def from_dict(cls, content: Any, name: str = "the knowledge") -> Knowledge:
-        """Make knowledge of the dictionaries and lists of a TOML file; `name` is what a message calls it."""
+        """Return knowledge made of the dictionaries and lists of a TOML file.
+
+        Args:
+            content: the content of the file.
+            name: what a message calls it. Default: `"the knowledge"`.
+        """
         _check_keys(content, name)
         try:
             return replace(from_plain(cls, content, name), source=name)
@@ -321,7 +326,11 @@ class Knowledge:
         raise LogicLensError(told if name in told else f"{name}: {told}")
 
     def bound_to(self, table: TableColumns) -> BoundKnowledge:
-        """Check the knowledge against a table and its classes, and give every condition its meaning there."""
+        """Return the knowledge with the meaning of every condition on a table, after checking it against the table.
+
+        Args:
+            table: the kinds of the columns, and the classes.
+        """
         for place, name in self._columns():
             if name not in table.kinds:
                 raise no_column(name, list(table.kinds), "the table", f", which {place} of {self.source} names")

@@ -40,7 +40,12 @@ class PackedRows:
 
     @classmethod
     def of(cls, rows: ArrayLike, names: Sequence[str]) -> PackedRows:
-        """Pack a Boolean matrix `[rows, concepts]`."""
+        """Return the packed rows of a Boolean matrix.
+
+        Args:
+            rows: the matrix `[rows, concepts]`.
+            names: names of the concepts.
+        """
         matrix = boolean_matrix(rows)
         check_names(names, matrix.shape[1])
         return cls(pack_columns(matrix.T), matrix.shape[0], tuple(names))
@@ -59,7 +64,11 @@ class PackedRows:
         return valid
 
     def places(self, concepts: Iterable[str]) -> list[int]:
-        """Return the positions of concepts. Raise `UnknownConcept` with the nearest name if one is not there."""
+        """Return the positions of concepts. Raise `UnknownConcept` with the nearest name if one is not there.
+
+        Args:
+            concepts: names of the concepts.
+        """
         index = self.index
         try:
             return [index[concept] for concept in concepts]
@@ -67,15 +76,21 @@ class PackedRows:
             raise unknown_concept(missing.args[0], self.names) from None
 
     def column(self, concept: str) -> NDArray[np.uint64]:
-        """Return the packed column of a concept."""
+        """Return the packed column of a concept.
+
+        Args:
+            concept: the name of the concept.
+        """
         words: NDArray[np.uint64] = self.words[self.places([concept])[0]]
         return words
 
     def any_of(self, concepts: Sequence[str], positive: Sequence[bool], lengths: Sequence[int]) -> NDArray[np.uint64]:
         """Return, packed, the rows on which all literals of at least one cube hold.
 
-        `concepts` and `positive` list the literals of all cubes in order; `lengths` is the number of literals per cube,
-        at least one.
+        Args:
+            concepts: the concepts of the literals of all cubes, in order.
+            positive: for each of these literals, False for a negation.
+            lengths: the number of literals per cube, at least one.
         """
         n_words, columns = self.words.shape[1], self.places(concepts)
         if not lengths:
@@ -98,7 +113,11 @@ class PackedRows:
         return result
 
     def unpack(self, packed: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return a packed column as one Boolean per row."""
+        """Return a packed column as one Boolean per row.
+
+        Args:
+            packed: the words of the column.
+        """
         return np.unpackbits(packed.view(np.uint8), bitorder="little", count=self.n_rows).view(np.bool_)
 
     def matrix(self) -> NDArray[np.bool_]:

@@ -82,27 +82,48 @@ class RuleSet(DecisionRules):
 
     @classmethod
     def load(cls, place: str | Path) -> RuleSet:
-        """Read the rules of a model folder or of an exported JSON file. Neither torch nor scikit-learn is needed."""
+        """Return the rules of a model folder or of an exported JSON file. Neither torch nor scikit-learn is needed.
+
+        Args:
+            place: the folder or the file.
+        """
         return cls.from_dict(open_rules(place))
 
     @classmethod
     def from_dict(cls, content: Any) -> RuleSet:
-        """Make rules of the dictionaries and lists that `export.to_dict` gives; see `record.from_dict`."""
+        """Return rules made of dictionaries and lists.
+
+        Args:
+            content: what `export.to_dict` gives.
+        """
         return record.from_dict(content, cls)
 
     def why(self, row: Any) -> Why:
-        """Explain the answer on one row: which cube decided, which fired, and what each other cube lacks."""
+        """Return the reasons of the answer on one row: which cube decided, which fired, and what each other cube lacks.
+
+        Args:
+            row: a dictionary from column to value, a Series, or a table with one row.
+        """
         return why(self, row)
 
     def flip(self, row: Any, *, frozen: Sequence[str] = (), to: Scalar | None = None, of: Scalar | None = None) -> Flip:
-        """Find a smallest change of one row that changes the answer, to the class `to` if given.
+        """Return a smallest change of one row that changes the answer.
 
-        Columns and concepts in `frozen` do not change. With `of`, change whether the formula of that class fires.
+        Args:
+            row: as in `why`.
+            frozen: columns and concepts that do not change. Default: none.
+            to: the class to reach. Default: None, any other.
+            of: the class whose formula must change its answer; needed if a row can have several labels. Default: None.
         """
         return flip(self, row, frozen=frozen, to=to, of=of)
 
     def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
-        """Check whether each class, or the class `of`, has a property such as `"never uses 'gender'"`."""
+        """Return whether the formula of each class has a property on all possible rows.
+
+        Args:
+            wanted: a property, such as `"never uses 'gender'"`.
+            of: the one class to check. Default: None, all.
+        """
         return check(self, wanted, of=of)
 
     # Edits: each returns new rules ----------------------------------------------------------------------------------
@@ -318,13 +339,20 @@ class RuleSet(DecisionRules):
     def unpin(
         self, rule: RuleName, *, why: str | None = None, who: str | None = None, when: datetime | str | None = None
     ) -> RuleSet:
-        """Return the rules with a pinned one that can be changed again; the arguments are those of `pin`."""
+        """Return the rules with a pinned one that can be changed again.
+
+        Args:
+            rule: its name; see `cube`.
+            why: as in `without`.
+            who: as in `without`.
+            when: as in `without`.
+        """
         return edits.pin(self, rule, False, Note(why, who, when))
 
     def measure(
         self, table: RowsLike | MeasuredTable, target: Any = None, *, weight: Any = None, by: Any = None
     ) -> Measured:
-        """Measure every rule and every class on some rows.
+        """Return the statistics of every rule and every class on some rows.
 
         Args:
             table: a raw table, or a `metrics.MeasuredTable`, which answers many measurements of one table fast.

@@ -147,7 +147,11 @@ class Rule:
         return tuple(self.recurrence_of([cube]) for cube in self.cubes)
 
     def recurrence_of(self, cubes: Sequence[Cube]) -> str:
-        """Return the lowest recurrence of some cubes in words; empty if that of one is unknown."""
+        """Return the lowest recurrence of some cubes in words; empty if that of one is unknown.
+
+        Args:
+            cubes: some cubes of the formula.
+        """
         if any(cube in self.edited for cube in cubes):
             return BY_HAND
         counts = [self.recurs[cube] for cube in cubes if cube in self.recurs]
@@ -290,19 +294,35 @@ class DecisionRules:
         return tuple(english(rule.formula, self.predicates, head=rule.name, facts=self.facts) for rule in stated)
 
     def class_words(self, label: Scalar) -> str:
-        """Return the statement that a row has a class, such as `died is yes`; with several labels, the label alone."""
+        """Return the statement that a row has a class, such as `died is yes`; with several labels, the label alone.
+
+        Args:
+            label: the label of the class.
+        """
         return str(label) if self.multilabel else self.facts.class_words(label)
 
     def class_heading(self, label: Scalar) -> str:
-        """Return a class with the name of the target, such as `died is yes`; the label alone if that is unknown."""
+        """Return a class with the name of the target, such as `died is yes`; the label alone if that is unknown.
+
+        Args:
+            label: the label of the class.
+        """
         return str(label) if self.facts.target is None else self.class_words(label)
 
     def predicate(self, concept: str) -> Predicate:
-        """Return what a concept means on the raw table."""
+        """Return what a concept means on the raw table.
+
+        Args:
+            concept: the name of the concept.
+        """
         return self.predicates.get(concept) or Predicate(concept, ">=", THRESHOLD)
 
     def rule(self, label: Scalar) -> Rule:
-        """Return the rule of a class, given its label or its name."""
+        """Return the rule of a class.
+
+        Args:
+            label: the label of the class, or its name.
+        """
         for rule in self.rules:
             if rule.label == label or rule.name == label:
                 return rule
@@ -328,8 +348,9 @@ class DecisionRules:
     def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
         """Return the concepts that the formulas use, packed: computed from raw columns, or taken if they are columns.
 
-        `table` has named columns (a DataFrame, a dictionary of columns, packed or counted concepts), or is a matrix
-        with `names`.
+        Args:
+            table: named columns (a DataFrame, a dictionary of columns, packed or counted concepts), or a matrix.
+            names: the columns of a matrix. Default: None.
         """
         packed = table if isinstance(table, PackedRows) else getattr(table, "packed", None)
         if isinstance(packed, PackedRows):
@@ -342,7 +363,12 @@ class DecisionRules:
         return PackedRows(pack_columns(held), n_rows, self.concepts)
 
     def holds(self, concept: str, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return on which rows a concept is true, given columns by name: raw columns or concepts."""
+        """Return on which rows a concept is true.
+
+        Args:
+            concept: the name of the concept.
+            columns: raw columns or concepts, by name.
+        """
         predicate = self.predicate(concept)
         lacking = [name for name in predicate.sources if name not in columns]
         if not lacking:
@@ -354,17 +380,32 @@ class DecisionRules:
         raise unknown_concept(concept, list(columns))
 
     def fires(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Return on which rows the formula of each class holds: `[rows, classes]`."""
+        """Return on which rows the formula of each class holds: `[rows, classes]`.
+
+        Args:
+            table: as in `pack`.
+            names: as in `pack`.
+        """
         packed = self.pack(table, names)
         return np.stack([formula.evaluate(packed) for formula in self.formulas], axis=1)
 
     def firing(self, table: RowsLike, names: Sequence[str] | None = None) -> Firing:
-        """Count the rows on which no formula fires, exactly one, and several."""
+        """Return on how many rows no formula fires, exactly one, and several.
+
+        Args:
+            table: as in `pack`.
+            names: as in `pack`.
+        """
         fired = self.fires(table, names).sum(axis=1)
         return Firing(int((fired == 0).sum()), int((fired == 1).sum()), int((fired > 1).sum()))
 
     def predict_places(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.intp]:
-        """Return the place of the class of each row; −1 if undecided."""
+        """Return the place of the class of each row; −1 if undecided.
+
+        Args:
+            table: as in `pack`.
+            names: as in `pack`.
+        """
         packed = self.pack(table, names)
         if self.resolve == "none":
             fires = self.fires(packed)
@@ -381,6 +422,9 @@ class DecisionRules:
         Of several cubes of the deciding class that fire, the most trusted one decides. A complement has its own
         confidence. A class that is predicted because nothing fires, or whose confidence is below an even share, gets
         slightly more than an even share. So the largest share is the class of `predict`.
+        Args:
+            table: as in `pack`.
+            names: as in `pack`.
         """
         packed, n = self.pack(table, names), len(self.rules)
         places = self.predict_places(packed)
@@ -399,7 +443,12 @@ class DecisionRules:
         return shares
 
     def predict(self, table: RowsLike, names: Sequence[str] | None = None) -> NDArray[Any]:
-        """Return the class of each row, None if undecided; with several labels per row, a 0/1 matrix."""
+        """Return the class of each row, None if undecided; with several labels per row, a 0/1 matrix.
+
+        Args:
+            table: a raw table or rows of concepts; a matrix needs `names`.
+            names: the columns of a matrix. Default: None.
+        """
         if self.multilabel:
             return self.fires(table, names).astype(np.int64)
         places = self.predict_places(table, names)

@@ -67,7 +67,16 @@ class TruthTable:
         exclusive: Sequence[Sequence[str]] = (),
         implied: Sequence[Sequence[str]] = (),
     ) -> TruthTable:
-        """Count plain Boolean rows with one answer each."""
+        """Return the table of plain Boolean rows with one answer each.
+
+        Args:
+            rows: a Boolean matrix `[rows, concepts]`.
+            names: names of the concepts.
+            answers: the answer on each row.
+            weight: what each row counts for. Default: None, 1 for each.
+            exclusive: groups of concepts of which at most one is true. Default: none.
+            implied: chains of concepts in which each implies the one before it. Default: none.
+        """
         yes = np.asarray(answers, dtype=np.bool_)
         total = np.ones(len(yes)) if weight is None else np.asarray(weight, dtype=np.float64)
         if yes.ndim != 1 or not len(yes) == len(total) == len(np.asarray(rows)):
@@ -127,6 +136,10 @@ class TruthTable:
         )
 
     def cube(self, row: int) -> Cube:
-        """Return one row as a cube, eq. (locexp)."""
+        """Return one row as a cube, eq. (locexp).
+
+        Args:
+            row: its number.
+        """
         bits = self.rows.bits()[row]
         return Cube(Literal(name, bool(bit)) for name, bit in zip(self.names, bits, strict=True))

@@ -267,7 +267,7 @@ class MeasuredTable:
     # Measuring -------------------------------------------------------------------------------------------------------
 
     def measure(self, rules: RuleSet) -> Measured:
-        """Measure rules on all rows and on each subgroup.
+        """Return the statistics of rules on all rows and on each subgroup.
 
         Args:
             rules: the rules.

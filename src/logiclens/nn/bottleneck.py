@@ -100,12 +100,21 @@ class ConceptBottleneck(nn.Module):
     def forward(
         self, x: Shaped[Tensor, "batch *features"], interventions: Interventions | None = None
     ) -> Float[Tensor, "batch klass"]:
-        """Return one logit per class; `interventions` sets some concepts, as in `intervene`."""
+        """Return one logit per class.
+
+        Args:
+            x: raw inputs.
+            interventions: the values of some concepts, as in `intervene`. Default: None.
+        """
         logits: Tensor = self.network(self.activate(self.concept_logits(x), interventions))
         return logits
 
     def concept_logits(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
-        """Return the logits of the encoder, which the concept loss needs."""
+        """Return the logits of the encoder, which the concept loss needs.
+
+        Args:
+            x: raw inputs.
+        """
         logits: Tensor = self.encoder(x)
         if logits.ndim != 2:
             raise LogicLensError(f"the encoder must return logits [batch, concepts], got shape {list(logits.shape)}.")
@@ -114,13 +123,22 @@ class ConceptBottleneck(nn.Module):
         return logits
 
     def concepts(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
-        """Return g(x) as the network sees it: in [0, 1], and exactly 0 or 1 if `hard`."""
+        """Return g(x) as the network sees it: in [0, 1], and exactly 0 or 1 if `hard`.
+
+        Args:
+            x: raw inputs.
+        """
         return self.activate(self.concept_logits(x))
 
     def activate(
         self, logits: Float[Tensor, "batch concept"], interventions: Interventions | None = None
     ) -> Float[Tensor, "batch concept"]:
-        """Turn concept logits into the concepts that the network sees."""
+        """Return the concepts that the network sees.
+
+        Args:
+            logits: the concept logits.
+            interventions: the values of some concepts, as in `intervene`. Default: None.
+        """
         if interventions:
             set_, values = self._set(logits, interventions)
             soft = self._with(logits, set_, values)

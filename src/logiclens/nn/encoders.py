@@ -175,7 +175,11 @@ class ResNet10(nn.Module):
         self.linear = seeded_linear(widths[-1], n_outputs, generator)
 
     def forward(self, images: Shaped[Tensor, "batch channel height width"]) -> Float[Tensor, "batch concept"]:
-        """Return one logit per concept."""
+        """Return one logit per concept.
+
+        Args:
+            images: the images, as whole numbers from 0 to 255 or as floats.
+        """
         features = self.stages(self.stem(self.scale(images)))
         logits: Tensor = self.linear(features.mean(dim=(-2, -1)))
         return logits

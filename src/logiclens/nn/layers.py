@@ -63,7 +63,11 @@ class EntropyLogicLayer(nn.Module):
         self.register_buffer("keep", torch.ones(n_classes, in_features, dtype=torch.bool))
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass hidden"]:
-        """Return h, eq. (forward)."""
+        """Return h, eq. (forward).
+
+        Args:
+            concepts: concepts in [0, 1].
+        """
         if concepts.shape[-1] != self.in_features:
             raise LogicLensError(f"this layer takes {self.in_features} concepts, got {concepts.shape[-1]}.")
         return functional.entropy_linear(concepts, self.weight, self.bias, self.relevance())
@@ -81,7 +85,11 @@ class EntropyLogicLayer(nn.Module):
         return functional.relevance(self.strength(), self.temperature, self.keep)
 
     def relevant(self, threshold: float = functional.THRESHOLD) -> Bool[Tensor, "klass concept"]:
-        """Return μ, eq. (sparse): the concepts of each head with relevance at least `threshold` (0.5 by default)."""
+        """Return μ, eq. (sparse): the relevant concepts of each head.
+
+        Args:
+            threshold: the least relevance of a relevant concept. Default: 0.5.
+        """
         return functional.relevant(self.relevance(), threshold)
 
     def entropy(self) -> Float[Tensor, " klass"]:
@@ -136,7 +144,11 @@ class LinearIndependent(nn.Module):
         self.weight, self.bias = _head_parameters(n_classes, out_features, in_features, bias, generator)
 
     def forward(self, hidden: Float[Tensor, "*batch klass hidden"]) -> Float[Tensor, "*batch klass *out"]:
-        """Apply each head to its own slice of the input."""
+        """Return the output of each head on its own slice of the input.
+
+        Args:
+            hidden: the inputs of all heads.
+        """
         if hidden.shape[-2:] != (self.n_classes, self.in_features):
             raise LogicLensError(
                 f"this layer takes [batch, {self.n_classes}, {self.in_features}] "
@@ -243,6 +255,10 @@ class EntropyNet(nn.Module):
         self.tail = nn.Sequential(*tail)
 
     def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
-        """Return one logit per class."""
+        """Return one logit per class.
+
+        Args:
+            concepts: concepts in [0, 1].
+        """
         logits: Tensor = self.tail(self.entropy(concepts))
         return logits

@@ -20,7 +20,17 @@ from typing import TypeVar
 
 
 class VerificationError(Exception):
-    """The folder was not verified. The message says what was expected, what was found, and what to do."""
+    """The folder was not verified. The message says what was expected, what was found, and what to do.
+
+    `exit_code` is that of `logiclens verify`.
+
+    >>> from logiclens.verify import verify
+    >>> try:
+    ...     verify("no such folder")
+    ... except VerificationError as error:
+    ...     print(error.exit_code, error)
+    2 there is no folder 'no such folder'. Pass the folder that the model was saved in.
+    """
 
     exit_code = 2
 
@@ -30,13 +40,34 @@ class Unusable(VerificationError):
 
     One is missing, malformed, special, too large, of an unknown version, or not the certified one; or the checker
     itself failed.
+
+    >>> import tempfile
+    >>> from logiclens.verify import verify
+    >>> try:
+    ...     verify(tempfile.mkdtemp())
+    ... except Unusable as error:
+    ...     print(error)
+    there is no certificate.json in '...'. Only an exact model has one, ...
     """
 
     exit_code = 2
 
 
 class Refuted(VerificationError):
-    """The files are readable and belong together, and a claim of the certificate is false."""
+    """The files are readable and belong together, and a claim of the certificate is false.
+
+    >>> import tempfile
+    >>> from logiclens import EntropyClassifier
+    >>> from logiclens.verify import verify
+    >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+    >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+    >>> model.network_.tail[-1].bias.data -= 1_000
+    >>> try:
+    ...     verify(model.save(tempfile.mkdtemp() + "/model"))
+    ... except Refuted as error:
+    ...     print(error)
+    class '0': on the row x0 = 0, x1 = 0 the complement says yes, the head no (logit -999), ...
+    """
 
     exit_code = 1
 
