@@ -143,7 +143,7 @@ def test_implication_is_what_every_row_says(rules: RuleSet, data: st.DataObject)
         ('"unit is A" | ~"unit is A"', True),
     ],
 )
-def test_what_the_rules_do_not_mention_is_read_as_a_condition(wanted, holds):
+def test_what_rules_do_not_mention_is_read_as_a_condition(wanted, holds):
     rules = RuleSet(
         (Rule("yes", parse("old"), (0.9,)),),
         {"old": Predicate("age", ">=", 60)},

@@ -286,7 +286,7 @@ def test_confidence_is_the_deciding_cubes_and_sums_to_1():
     np.testing.assert_allclose(undecided.confidence(rows[4:], list("abcd")), [[third] * 3])
 
 
-def test_the_most_trusted_cube_of_the_first_class_gives_the_confidence():
+def test_the_most_trusted_cube_gives_the_confidence():
     lines = (Rule("x", parse("a | b"), (0.6, 0.9)), Rule("y", parse("c"), (0.95,)))
     rules = RuleSet(lines, resolve="order", order=(0, 1), otherwise=1)
     assert [(str(line.cube), line.confidence) for line in rules.decisions] == [("b", 0.9), ("a", 0.6), ("c", 0.95)]
