@@ -312,11 +312,11 @@ def test_constant_heads_are_certified_and_explained(constant):
     assert [head.domain for head in made.heads] == ["every row, whatever its concepts"] * 2
     assert all(head.proved_minimal and head.rows_checked == 1 for head in made.heads)
     explanation = explain_exact(made.network, made.certificate, table_of("ab"))
-    answers = ["yes", "no"] if len(constant) else ["no", "yes"]
+    answers = ["true", "false"] if len(constant) else ["false", "true"]
     for explained, answer in zip(explanation, answers, strict=True):
         assert explained.equals_network
         assert explained.relevance == {}
-        assert explained.reason.startswith(f"the rules answer {answer} on every possible row")
+        assert explained.reason.startswith(f"its formula is {answer} on every possible row")
 
 
 def test_what_cannot_be_certified_is_refused():

@@ -339,3 +339,13 @@ def test_printed_rules_name_the_target_and_repr_stays():
     rules = replace(rules, facts=TableFacts("died"))
     assert str(rules) == "died is yes if age is at least 60.\ndied is no otherwise, that is unless age is at least 60."
     assert repr(rules).startswith("RuleSet(rules=(Rule(")
+
+
+def test_a_class_without_rules_may_be_the_rest():
+    lines = (Rule("low", parse("a"), (0.9,)), Rule("mid", parse("b"), (0.8,)), Rule("high", parse("False"), ()))
+    rules = RuleSet(lines, resolve="order", order=(2, 0, 1), otherwise=2, facts=TableFacts(target="grade"))
+    assert rules.sentence(rules.rules[2]) == "grade is high otherwise, where no rule for low or mid fires."
+    assert who_decides(rules) == "The first that applies decides: grade is low, then mid; otherwise grade is high."
+    never = replace(rules, otherwise=0)
+    assert never.sentence(never.rules[2]) == "grade is never high."
+    assert list(rules.predict([[0, 0], [1, 0], [1, 1]], ["a", "b"])) == ["high", "low", "low"]

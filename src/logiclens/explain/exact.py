@@ -64,8 +64,8 @@ def _explained(reading: Reading, certified: HeadCertificate, choice: Choice | No
     reason = remedy = None
     if formula.is_constant:
         # The formula is constant, so any row gives its answer.
-        answer = "yes" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "no"
-        reason = f"the rules answer {answer} on every possible row: no rule is right on enough rows and beats chance."
+        answer = "true" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "false"
+        reason = f"its formula is {answer} on every possible row: no rule is right on enough rows and beats chance."
         remedy = (
             "Gather more rows of the class, ask for less support (min_support, --min-support), or give the class more "
             "weight."

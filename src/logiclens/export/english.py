@@ -47,8 +47,8 @@ def _resolution(rules: RuleSet) -> str:
         return "Where not exactly one of these applies, nothing is decided."
     if rules.resolve == "order" and any(rule.cubes for rule in rules.rules):
         otherwise = _otherwise(rules)
-        names = ", ".join(rules.names[place] for place in rules.order)
-        first = f"The first that applies decides, in this order: {names}. " if len(rules.order) > 1 else ""
+        stated = [rules.names[place] for place in rules.order if rules.rules[place].cubes]
+        first = f"The first that applies decides, in this order: {', '.join(stated)}. " if len(stated) > 1 else ""
         return f"{first}Where none applies, {otherwise}."
     order = "; ".join(
         f"{rules.class_heading(rules.names[line.rule])} if {_condition(line.cube, rules)}" for line in rules.decisions

@@ -25,7 +25,7 @@ from logiclens.formula.packed_rows import (
     unknown_concept,
 )
 from logiclens.formula.predicate import Predicate, label_array
-from logiclens.words import percent
+from logiclens.words import enumeration, percent
 
 Resolve: TypeAlias = OneOf["order", "confidence", "none"]
 
@@ -291,7 +291,34 @@ class DecisionRules:
         stated = sorted(self.rules, key=lambda rule: rule.is_complement)
         if self.resolve == "order" and len(self.order) > 1:
             stated = [self.rules[place] for place in self.order]
-        return tuple(english(rule.formula, self.predicates, head=rule.name, facts=self.facts) for rule in stated)
+        return tuple(map(self.sentence, stated))
+
+    def sentence(self, rule: Rule) -> str:
+        """Return what the rules say of one class, in English.
+
+        Args:
+            rule: the rule of the class, one of these rules.
+
+        >>> from logiclens.formula.text import parse
+        >>> rules = DecisionRules((Rule("low", parse("a"), (0.9,)), Rule("high", parse("False"), ())), otherwise=1)
+        >>> print(rules.sentence(rules.rules[1]))
+        A row is high otherwise, where no rule for low fires.
+        """
+        if (others := self.rest_of(rule)) and not rule.is_complement:
+            return f"{self.facts.target or 'A row'} is {rule.name} otherwise, where no rule for {others} fires."
+        return english(rule.formula, self.predicates, head=rule.name, facts=self.facts)
+
+    def rest_of(self, rule: Rule) -> str:
+        """Return the names of the classes whose rules leave the rest to one; empty unless the rest is all that it has.
+
+        Args:
+            rule: the rule of the class, one of these rules.
+        """
+        if rule.is_complement:
+            return self.names[1 - self.rules.index(rule)]
+        is_rest = not rule.cubes and self.otherwise is not None and self.rules[self.otherwise] is rule
+        others = [other.name for other in self.rules if other.cubes]
+        return enumeration(others, "or") if is_rest and not self.multilabel else ""
 
     def class_words(self, label: Scalar) -> str:
         """Return the statement that a row has a class, such as `died is yes`; with several labels, the label alone.
@@ -478,9 +505,13 @@ def who_decides(rules: DecisionRules) -> str:
         return "A row gets a class where the rules of exactly that class fire; otherwise it stays undecided."
     named = [rules.class_heading(name) for name in rules.names]
     left = "the row stays undecided" if rules.otherwise is None else named[rules.otherwise]
-    if rules.resolve == "order":
-        order = ", then ".join([named[rules.order[0]], *(rules.names[place] for place in rules.order[1:])])
+    # A class without rules decides nothing before the rest.
+    stated = [place for place in rules.order if rules.rules[place].cubes]
+    if rules.resolve == "order" and stated:
+        order = ", then ".join([named[stated[0]], *(rules.names[place] for place in stated[1:])])
         return f"The first that applies decides: {order}; otherwise {left}."
+    if rules.resolve == "order":
+        return f"No class has a rule that fires: {left if rules.otherwise is None else f'the answer is {left}'}."
     return (
         "Where rules of several classes fire, the rule that can be trusted most decides. "
         f"Where none fires, {left if rules.otherwise is None else f'the answer is {left}'}."

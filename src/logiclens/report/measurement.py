@@ -28,7 +28,7 @@ from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import condition_words, cube_words, english, literal_words
+from logiclens.formula.english import condition_words, cube_words, literal_words
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
@@ -169,16 +169,11 @@ class ModelMeasurement:
         decision = self.statistics[explained.name].decision
         simplest, certificate = self.simplest[head], explained.certificate
         alone = (simplest | DNF.false).evaluate(table.boolean(), table.names)
+        told = replace(self.rules, facts=replace(self.rules.facts, target=self.source.target))
         return ClassResult(
             name=explained.name,
             formula=str(explained).splitlines()[0],
-            english=english(
-                explained.formula,
-                self.rules.predicates,
-                head=explained.name,
-                subject=self.source.target,
-                facts=self.rules.facts,
-            ),
+            english=told.sentence(told.rule(explained.name)),
             fidelity=explained.fidelity,
             equals_network=explained.equals_network,
             certified=None

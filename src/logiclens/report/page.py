@@ -165,7 +165,8 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     rows = "held-out row" if is_held_out else "row"
     read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
     shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
-    constant = _constant(rule)
+    rest = result.rules.rest_of(rule)
+    constant = "" if rest else _constant(rule)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
@@ -173,7 +174,7 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
         key=f"class-{place}",
         color=place % N_COLORS,
         name=name,
-        otherwise=result.classes[1 - place].name if rule.is_complement else "",
+        otherwise=rest,
         conditions=() if constant else tuple(one.words for one in read),
         constant=constant,
         formula=entry.formula,

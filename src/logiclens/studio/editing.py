@@ -23,7 +23,7 @@ from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.condition import ZERO_ONE
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
-from logiclens.formula.english import cube_words, english, literal_words
+from logiclens.formula.english import cube_words, literal_words
 from logiclens.formula.knowledge import Costs, Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
@@ -617,6 +617,7 @@ def edited_result(
 ) -> Result:
     """Return the result of the learned rules with those of a version in their place, and only what holds of these."""
     rules, counted = measured.rules, measured.statistics
+    told = replace(rules, facts=replace(rules.facts, target=learned.data.target))
     before = {entry.name: entry for entry in learned.classes}
     classes = []
     for rule, own in zip(rules.rules, counted.classes, strict=True):
@@ -625,9 +626,7 @@ def edited_result(
             replace(
                 before[rule.name],
                 formula=format_formula(rule.formula, "unicode"),
-                english=english(
-                    rule.formula, rules.predicates, head=rule.name, subject=learned.data.target, facts=rules.facts
-                ),
+                english=told.sentence(rule),
                 fidelity=None,
                 equals_network=False,
                 certified=None,
