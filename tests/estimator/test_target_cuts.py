@@ -35,6 +35,15 @@ def test_measurements_are_refused_with_both_ways_out():
         quick().fit(ROWS, GROWTH.round().astype(int))
 
 
+def test_what_holds_measurements_does_not_matter():
+    with pytest.raises(LogicLensError, match=r"Unknown label type: continuous.*above="):
+        quick().fit(ROWS, GROWTH.astype(object))
+    assert quick(above=100).fit(ROWS, GROWTH.astype(object)).classes_.tolist() == ["at least 100", "below 100"]
+    for labels in (GROWTH.map(str), pd.Timestamp("2020-01-01") + pd.to_timedelta(range(240), unit="D")):
+        with pytest.raises(LogicLensError, match=r"labels must be classes: these are \d+ different values in 240 rows"):
+            quick().fit(ROWS, labels)
+
+
 def test_a_cut_names_the_classes_and_answers_raw_labels(tmp_path):
     model = quick(above=100).fit(ROWS, GROWTH)
     wanted = np.where(GROWTH >= 100, "at least 100", "below 100")

@@ -6,6 +6,8 @@ import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,7 +24,14 @@ from logiclens.formula.condition import CONCEPT, ZERO_ONE
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.target_cuts import TargetCuts, is_measurement, number_text, suggested_cut
+from logiclens.formula.target_cuts import (
+    MOST_CLASSES,
+    ROWS_PER_VALUE,
+    TargetCuts,
+    is_measurement,
+    number_text,
+    suggested_cut,
+)
 from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
 from logiclens.words import count_with_noun
@@ -44,6 +53,7 @@ def known_labels(labels: Any, weight: NDArray[np.float64]) -> Labels:
         names = tuple(str(name) for name in column_names(labels) or range(y.shape[1]))
         return Labels(y, np.arange(y.shape[1]), names)
     classes = np.unique(y[weight > 0])
+    _check_few(y, len(classes))
     # A label that only rows of weight 0 have gets an arbitrary code.
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if len(classes) == 1:
@@ -73,9 +83,10 @@ def _checked_labels(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y).reshape(len(y), -1).all(axis=1))[0])
         raise LogicLensError(f"the label of row {row} is infinite: labels must be classes.")
-    if y.ndim == 1 and y.dtype.kind in "iuf" and is_measurement(y):
-        cut = number_text(suggested_cut(y))
-        example = number_text(float(next((value for value in y if value != np.round(value)), y[0])))
+    numbers = _as_numbers(y)
+    if numbers is not None and is_measurement(numbers):
+        cut = number_text(suggested_cut(numbers))
+        example = number_text(float(next((value for value in numbers if value != np.round(value)), numbers[0])))
         # scikit-learn's tests expect the first words.
         raise LogicLensError(
             f"Unknown label type: continuous. Labels must be classes, these are measurements such as {example}: cut "
@@ -89,6 +100,25 @@ def _checked_labels(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     if y.shape[1] == 0 or y.dtype.kind not in "biufO" or not np.isin(y, (0, 1)).all():
         raise LogicLensError("several labels per row must be a matrix of 0 and 1, with one column for each label.")
     return y if y.dtype.kind in "biu" else y.astype(np.int64)
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Return labels that are all numbers, whatever holds them; None for any others."""
+    if labels.ndim != 1 or labels.dtype.kind in "iuf":
+        return labels if labels.ndim == 1 else None
+    cells = labels.tolist() if labels.dtype.kind == "O" else []
+    is_numeric = all(isinstance(cell, Real | Decimal) and not isinstance(cell, bool) for cell in cells)
+    return np.array(list(map(float, cells))) if cells and is_numeric else None
+
+
+def _check_few(labels: NDArray[Any], n_classes: int) -> None:
+    """Refuse texts or dates of which nearly every row has another one."""
+    if _as_numbers(labels) is None and n_classes > MOST_CLASSES and len(labels) < ROWS_PER_VALUE * n_classes:
+        told = f"labels must be classes: these are {n_classes:,} different values in {len(labels):,} rows, such as"
+        raise LogicLensError(
+            f"{told} {quoted(labels.tolist()[0])}. Sum them up in a few classes; numbers that are texts need to be "
+            "numbers first, then EntropyClassifier(above=...) or quantiles=3 cuts them."
+        )
 
 
 def class_codes(labels: Any, multilabel: bool, classes: NDArray[Any]) -> NDArray[Any]:

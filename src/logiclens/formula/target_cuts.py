@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 
-ROWS_PER_NUMBER = 10
-"""Numbers that have fewer rows each than this on average, and are many, are measurements, not classes."""
+ROWS_PER_VALUE = 10
+"""Values that have fewer rows each than this on average, and are many, are no classes; numbers are measurements."""
 MOST_CLASSES = 50
 """The most classes of a target on the command line; more different numbers than this may be measurements."""
 MANY_NUMBERS = 10
@@ -161,4 +161,4 @@ def is_measurement(numbers: NDArray[Any]) -> bool:
     if (numbers != np.round(numbers)).any():
         return True
     n_values = len(np.unique(numbers))
-    return n_values > MOST_CLASSES and len(numbers) < ROWS_PER_NUMBER * n_values
+    return n_values > MOST_CLASSES and len(numbers) < ROWS_PER_VALUE * n_values
