@@ -65,10 +65,15 @@ def test_texts_frames_and_time_zones_give_the_same_parts():
         (asked(WEEKDAY, ">=", 6), "a is on a Saturday or Sunday", "a is from Monday to Friday"),
         (asked(HOUR, ">=", 18), "a is at 18:00 or later", "a is before 18:00"),
         (asked(HOUR, "<=", 5), "a is before 6:00", "a is at 6:00 or later"),
-        (asked(DAYS, ">=", 3), "b is at least 3 days after a", "b is at most 2 days after a"),
-        (asked(DAYS, ">=", 2.5), "b is at least 3 days after a", "b is at most 2 days after a"),
+        (asked(DAYS, ">=", 1), "b is on a later day than a", "b is on the day of a or earlier"),
+        (asked(DAYS, ">=", 3), "b is at least 3 calendar days after a", "b is at most 2 calendar days after a"),
+        (asked(DAYS, ">=", 2.5), "b is at least 3 calendar days after a", "b is at most 2 calendar days after a"),
         (asked(DAYS, ">=", 0), "b is on the day of a or later", "b is before the day of a"),
-        (asked(DAYS, "<", -3), "b is at least 4 days before a", "b is at most 3 days before a, or later"),
+        (
+            asked(DAYS, "<", -3),
+            "b is at least 4 calendar days before a",
+            "b is at most 3 calendar days before a, or later",
+        ),
     ],
 )
 def test_a_condition_on_a_part_is_said_of_the_date(predicate, holds, fails):
@@ -170,7 +175,7 @@ def test_a_date_that_is_found_is_told_with_its_parts():
     assert str(both.flip({"a": "2024-03-01"}).changes[0]) == "a is from June to December (it is in March)"
     apart = rules_of("~late & ~gap & ~long", late=asked(MONTH, ">=", 6), gap=gap, long=asked(DAYS, ">=", 3))
     assert "days" not in str(apart.flip({"a": None, "b": None}))
-    assert "b is at most 2 days after a" in str(apart.flip({"a": None, "b": "2024-03-01"}))
+    assert "b is at most 2 calendar days after a" in str(apart.flip({"a": None, "b": "2024-03-01"}))
 
 
 def test_a_frozen_date_freezes_its_parts():
@@ -183,8 +188,8 @@ def test_reasons_tell_the_part_of_the_row():
     rules = rules_of("w & stay", w=asked(WEEKDAY, ">=", 6), stay=asked(DAYS, ">=", 3))
     told = str(rules.why({"a": "2024-03-01", "b": "2024-03-03"}))
     assert "a is on a Saturday or Sunday (it is on a Friday)" in told
-    assert "b is at least 3 days after a (it is 2 days after a)" in told
-    assert "b is at least 3 days after a (it is missing)" in str(rules.why({"a": "2024-03-02", "b": None}))
+    assert "b is at least 3 calendar days after a (it is 2 calendar days after a)" in told
+    assert "b is at least 3 calendar days after a (it is missing)" in str(rules.why({"a": "2024-03-02", "b": None}))
 
 
 def test_a_date_whose_weekday_is_used_is_used():

@@ -193,7 +193,7 @@ def test_the_date_that_is_missing_is_named() -> None:
     rules = RuleSet((Rule("yes", parse("long"), (0.5,)),), {"long": Predicate(days.name, ">=", 3, days)})
     for row, told in (({"a": None, "b": "2024-03-01"}, "a"), ({"a": "2024-03-01", "b": None}, "it")):
         (failed,) = rules.why(row)["yes"].cubes[0].failed
-        assert str(failed) == f"b is at least 3 days after a ({told} is missing)"
+        assert str(failed) == f"b is at least 3 calendar days after a ({told} is missing)"
 
 
 DATED = RuleSet(

@@ -159,7 +159,8 @@ class DatePart:
         ('from June to August', 'at 18:00 or later')
         >>> stay = DatePart("days", ("admitted", "discharged"))
         >>> stay.interval(3, None), stay.interval(3, 6), stay.interval(None, 2)
-        ('at least 3 days after admitted', '3 to 6 days after admitted', 'at most 2 days after admitted')
+        ('at least 3 calendar days after admitted', '3 to 6 calendar days after admitted',
+         'at most 2 calendar days after admitted')
         """
         if self.kind == "days":
             return _days_in_words(low, high, self.columns[0])
@@ -185,11 +186,13 @@ def _days_in_words(low: int | None, high: int | None, start: str) -> str:
         if low == high:
             return _distance(low, start)
         if low >= 0:
-            return f"{low} to {high} days after {start}"
+            return f"{low} to {high} calendar days after {start}"
         if high <= 0:
-            return f"{-high} to {-low} days before {start}"
+            return f"{-high} to {-low} calendar days before {start}"
         return f"from {_distance(low, start)} to {_distance(high, start)}"
     if low is not None:
+        if low == 1:
+            return f"on a later day than {start}"
         if low > 0:
             return f"at least {_distance(low, start)}"
         return f"on the day of {start} or later" if low == 0 else f"at most {_distance(low, start)}, or later"
@@ -205,7 +208,7 @@ def _days_in_words(low: int | None, high: int | None, start: str) -> str:
 def _distance(days: int, start: str) -> str:
     if days == 0:
         return f"on the day of {start}"
-    return f"{count_with_noun(abs(days), 'day')} {'after' if days > 0 else 'before'} {start}"
+    return f"{count_with_noun(abs(days), 'calendar day')} {'after' if days > 0 else 'before'} {start}"
 
 
 # Which parts a table offers ------------------------------------------------------------------------------------------
