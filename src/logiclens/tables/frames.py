@@ -408,7 +408,8 @@ def label_array(labels: Any, n_rows: int | None = None) -> NDArray[Any]:
     cells = y.reshape(-1).tolist() if y.dtype.kind in "OU" else []
     missing = np.fromiter(map(is_missing, cells), np.bool_, len(cells)) if y.dtype.kind == "O" else pd.isna(y).ravel()
     if missing.any():
-        raise LogicLensError(f"the label of row {int(np.flatnonzero(missing)[0]) // (y.size // len(y))} is missing.")
+        row = int(np.flatnonzero(missing)[0]) // (y.size // len(y))
+        raise LogicLensError(f"the label of row {row} is missing: leave out the rows without a label.")
     given = labels if isinstance(labels, list | tuple) and y.ndim == 1 else cells
     if len({isinstance(label, str) for label in given}) > 1:
         raise LogicLensError("labels must be of one kind; these are partly text and partly not.")
