@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,20 @@ def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: s
     with pytest.raises(LogicLensError) as error:
         from_dmn(dmn(change), rules(), name="edited.dmn")
     assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("text", ['"MICUU"', 'not("MICUU")', '? = "MICU" and ? = "MICUU"'])
+def test_a_category_that_no_row_has_is_refused_in_dmn(text: str) -> None:
+    def change(page: ET.Element) -> None:
+        entries(page, 1)[2].text = text
+
+    known = rules()
+    known = replace(known, facts=replace(known.facts, categories={"unit": ("CCU", "MICU")}))
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(dmn(change), known, name="it")
+    assert str(error.value) == (
+        "rule 2 of it, column 'unit': no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
+    )
 
 
 @pytest.mark.parametrize(

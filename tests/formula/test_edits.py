@@ -279,6 +279,12 @@ def test_a_category_that_no_row_has_is_refused():
     assert str(caught.value) == "no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
     with pytest.raises(LogicLensError, match="in 'unit'; its values are 'CCU', 'MICU', 'SICU'"):
         rules.with_rule("ill", "unit is not Zzzzz")
+    # Another value in a condition is held to the same.
+    micu = rules.with_rule("ill", "unit is MICU")
+    assert str(micu.with_threshold("unit is MICU", "CCU").cube("ill#2")) == '"unit is CCU"'
+    with pytest.raises(LogicLensError) as caught:
+        micu.with_threshold("unit is MICU", "SICUU")
+    assert str(caught.value) == "no row that the rules were made from has 'SICUU' in 'unit'; did you mean 'SICU'?"
     # Of a column whose categories are not known, none can be refused; nor one that the rules name already.
     assert len(rules.with_rule("ill", "ward is Zzzzz").rules[0].cubes) == 2
     named = replace(rules, predicates={**rules.predicates, "far": Predicate("unit", "==", "away")})

@@ -25,6 +25,7 @@ from logiclens.formula.condition import (
     CONCEPT,
     Condition,
     Subject,
+    check_category,
     known_subject,
     named,
 )
@@ -595,7 +596,9 @@ def _compared(subject: Subject, operator: Any, text: str, rules: RuleSet, *, pos
     fits = isinstance(value, str) if kind.text_form or kind is CATEGORY else not isinstance(value, str | bool)
     if operator not in kind.operators or not fits or (kind.text_form and not kind.is_text_form(str(value))):
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, got {quoted(f'{operator} {text}')}.")
-    return _signed(_known(Predicate(subject.column, operator, value, subject.origin), rules), positive)
+    meant = Predicate(subject.column, operator, value, subject.origin)
+    check_category(meant, rules)
+    return _signed(_known(meant, rules), positive)
 
 
 def _known(predicate: Predicate, rules: RuleSet) -> Condition:

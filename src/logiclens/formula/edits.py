@@ -28,6 +28,7 @@ from logiclens.formula.column_kinds import (
 from logiclens.formula.condition import (
     ZERO_ONE,
     Condition,
+    check_category,
     named,
     read_condition,
     read_conditions,
@@ -253,7 +254,9 @@ def with_threshold(
     meant = old.predicate
     if meant is None or meant.operator == "missing" or isinstance(meant.value, bool):
         raise LogicLensError(f"{quoted(condition)} has no threshold to change.")
-    new = named(replace(meant, value=value_of(subject_of(meant, rules), value, meant.operator)), rules)
+    changed_to = replace(meant, value=value_of(subject_of(meant, rules), value, meant.operator))
+    check_category(changed_to, rules)
+    new = named(changed_to, rules)
     places = range(len(rules.rules)) if rule is None else [found(rules, rule)[0]]
     only = None if rule is None else rules.rules[places[0]].cubes[found(rules, rule)[1]]
     changed: dict[int, Rule] = {}
