@@ -204,6 +204,64 @@ def test_a_comment_alone_becomes_a_line_that_stays() -> None:
     assert page["D3"].value == "as the unit asked"
 
 
+def signed(rules: RuleSet) -> list[tuple[str, str | None, str | None]]:
+    return [(line.what.split()[0], line.why, line.who) for line in rules.history]
+
+
+def reasoned() -> RuleSet:
+    known = rules().with_threshold("age >= 60", 61, why="=1+1 round,\r\n as agreed ", who="Weber")
+    return known.pin("died#2", who="Weber")
+
+
+@pytest.mark.parametrize("names", [True, False], ids=["named", "without names"])
+def test_an_old_comment_is_no_reason_of_a_change(names: bool) -> None:
+    known = reasoned()
+
+    def change(page: Any) -> None:
+        page["J2"] = "age >= 70"
+        if not names:
+            page["A2"], page["A3"] = None, None
+
+    edited = from_xlsx(sheet(change, known), known, note=Note(who="Other"))
+    new = signed(edited)[len(known.history) :]
+    assert [line[0] for line in new] == (["changed"] if names else ["removed", "added", "the"])
+    assert {line[1:] for line in new} == {(None, "Other")}
+    # The rule keeps its reason as long as it stands.
+    assert list(edited.rules[0].reasons.values()) == ["=1+1 round,\r\n as agreed "] * names
+
+
+def test_an_old_comment_is_no_reason_to_leave_out() -> None:
+    def off(page: Any) -> None:
+        page["B2"] = "no"
+
+    def moved(page: Any) -> None:
+        page["C2"] = "lived"
+
+    known = reasoned()
+    assert signed(from_xlsx(sheet(off, known), known, note=Note(who="Other")))[2:] == [("removed", None, "Other")]
+    assert [line[1] for line in signed(from_xlsx(sheet(moved, known), known))[2:]] == [None, None]
+
+
+def test_pinned_is_never_a_reason() -> None:
+    def copied(page: Any) -> None:
+        page["C4"], page["D4"], page["J4"] = "died", page["D3"].value, "age >= 90"
+
+    known = reasoned()
+    page = openpyxl.load_workbook(io.BytesIO(to_xlsx(known)))["rules"]
+    assert page["D3"].value == "pinned"
+    edited = from_xlsx(sheet(copied, known), known, note=Note(who="Other"))
+    assert signed(edited)[2:] == [("added", None, "Other")]
+
+
+def test_an_old_comment_is_no_reason_in_dmn() -> None:
+    known = reasoned()
+    text = to_dmn(known).replace("&gt;= 61", "&gt;= 70")
+    assert signed(from_dmn(text, known, note=Note(who="Other")))[2:] == [("changed", None, "Other")]
+    said = text.replace("=1+1 round", "the law")
+    [(_, why, who)] = signed(from_dmn(said, known, note=Note(who="Other")))[2:]
+    assert (why.split(), who) == (["the", "law,", "as", "agreed"], "Other")
+
+
 def test_what_was_not_measured_is_empty_in_a_sheet() -> None:
     page = openpyxl.load_workbook(io.BytesIO(to_xlsx(rules().with_rule("died", "age >= 90"))))["rules"]
     assert [page[f"{column}4"].value for column in "EFGHI"] == [None, "edited by hand", None, None, None]

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import Line, Measure, changed, comment_of, written_number
+from logiclens.export.round_trip import Line, Measure, changed, comment_of, written_rule
 from logiclens.formula import edits
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
 from logiclens.formula.condition import (
@@ -436,14 +436,13 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
         ):
             continue
         told = dict(zip(titles, notes, strict=False))
-        taken = {(line.label, line.number) for line in lines if line.number is not None}
         try:
             named_ = told.get("rule") or ""
-            rule = None if named_ == OTHERWISE else written_number(named_, rules, place, taken)
+            rule = None if named_ == OTHERWISE else written_rule(named_, rules, lines)
         except LogicLensError as error:
             raise LogicLensError(f"{where}, annotation 'rule': {error}") from None
         comment = told.get("comment") or None
-        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, number=rule))
+        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, written=rule))
     return lines
 
 

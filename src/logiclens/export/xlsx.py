@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from logiclens.errors import LogicLensError, named, nearest, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_number
+from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_rule
 from logiclens.formula.condition import Condition, condition_text, read_conditions
 from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.rule_set import RuleSet, who_decides
@@ -161,8 +161,7 @@ def from_xlsx(
     rows = sorted({row for row, _ in cells if row > 1})
     lines: list[Line] = []
     for row in rows:
-        taken = {(line.label, line.number) for line in lines if line.number is not None}
-        if (line := _line(cells, row, columns, known, called, taken)) is not None:
+        if (line := _line(cells, row, columns, known, called, lines)) is not None:
             lines.append(line)
     return changed(known, lines, note, measure=measure)
 
@@ -196,7 +195,7 @@ def _line(
     columns: Mapping[str, list[int]],
     rules: RuleSet,
     called: str,
-    taken: Collection[tuple[int, int]],
+    above: Sequence[Line],
 ) -> Line | None:
     def text(kind: str) -> str:
         return cells.get((row, columns[kind][0]), "").strip() if kind in columns else ""
@@ -216,7 +215,7 @@ def _line(
         raise LogicLensError(f"{where('class')} must name a class, {names}, got {quoted(text('class'))}.")
     place = rules.names.index(text("class"))
     try:
-        number = written_number(text("rule"), rules, place, taken)
+        written = written_rule(text("rule"), rules, above)
     except LogicLensError as error:
         raise LogicLensError(f"{where('rule')}: {error}") from None
     use = text("use").lower()
@@ -232,7 +231,7 @@ def _line(
             conditions += read_conditions(cell, rules)
         except LogicLensError as error:
             raise LogicLensError(f"cell {address(column, row)} of {called}: {error}") from None
-    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use], number)
+    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use], written)
     if not filled:
         first = f"cell {address(columns[CONDITION][0], row)} of {called}"
         raise LogicLensError(f"{first}: a rule needs at least one condition; write no into 'use' to leave it out.")
