@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -378,6 +379,32 @@ def test_what_a_modeller_breaks_in_dmn_is_refused(old: str, new: str, sentence: 
     with pytest.raises(LogicLensError) as error:
         from_dmn(text.replace(old, new, 1), rules(), name="it")
     assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("known", "label", "sentence"),
+    [
+        (rules(), "lived", None),
+        (rules(), "died", "is '\"died\"', and where no rule applies these rules answer 'lived': change the rules"),
+        (rules(), "gone", "must answer a class, 'died', 'lived', got '\"gone\"'."),
+        (
+            replace(rules(), rules=(rules().rules[0],), otherwise=None),
+            "died",
+            "where no rule applies these rules answer nothing",
+        ),
+    ],
+)
+def test_another_answer_where_no_rule_applies_is_refused(known: RuleSet, label: str, sentence: str | None) -> None:
+    default = f'<defaultOutputEntry><text>"{label}"</text></defaultOutputEntry>'
+    text = re.sub("<output ([^>]*) />", rf"<output \1>{default}</output>", to_dmn(known))
+    assert default in text
+    if sentence is None:
+        assert from_dmn(text, known) == known
+        return
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(text, known, name="it")
+    assert str(error.value).startswith("the default output entry of it ")
+    assert sentence in str(error.value)
 
 
 def three() -> RuleSet:

@@ -409,6 +409,7 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
     titles = [entry.get("name") for entry in table.findall(f"{{{space}}}annotation")]
     known = [_known_subject(title, rules, name) for title in inputs]
     _check_expressions(table, space, inputs, known, rules, name)
+    _check_default(table, space, rules, name)
     lines: list[Line] = []
     entries = table.findall(f"{{{space}}}rule")
     for number, entry in enumerate(entries, 1):
@@ -463,6 +464,19 @@ def _check_expressions(
             raise LogicLensError(
                 f"the input {quoted(title)} of {name} has the expression {quoted(found)}, and its label means "
                 f"{quoted(min(wanted))}: change label and expression together."
+            )
+
+
+def _check_default(table: ET.Element, space: str, rules: RuleSet, name: str) -> None:
+    """Refuse an answer where no rule applies (`defaultOutputEntry`) that the rules do not give there."""
+    place = rules.otherwise if policy_of(rules) == "FIRST" else None
+    for entry in table.findall(f"{{{space}}}output/{{{space}}}defaultOutputEntry"):
+        where = f"the default output entry of {name}"
+        if (text := _inner(entry, space)) and _class(text, rules, where) != place:
+            gives = "nothing" if place is None else quoted(rules.names[place])
+            raise LogicLensError(
+                f"{where} is {quoted(text)}, and where no rule applies these rules answer {gives}: change the rules "
+                "instead, or remove the entry."
             )
 
 
