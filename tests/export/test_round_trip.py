@@ -263,6 +263,14 @@ def test_an_old_comment_is_no_reason_in_dmn() -> None:
     assert (why.split(), who) == (["the", "law,", "as", "agreed"], "Other")
 
 
+def test_classes_that_differ_in_spaces_come_back() -> None:
+    labels = {"died": "a", "died ": "b", " died": "c"}
+    made = tuple(Rule(label, parse(f"{at} | x{at}"), (0.9, 0.8)) for label, at in labels.items())
+    for known in (RuleSet(made, resolve="order", otherwise=0), RuleSet(made, resolve="none")):
+        assert from_xlsx(to_xlsx(known), known).history == ()
+        assert from_dmn(to_dmn(known), known).history == ()
+
+
 def test_what_was_not_measured_is_empty_in_a_sheet() -> None:
     page = openpyxl.load_workbook(io.BytesIO(to_xlsx(rules().with_rule("died", "age >= 90"))))["rules"]
     assert [page[f"{column}4"].value for column in "EFGHI"] == [None, "edited by hand", None, None, None]

@@ -158,6 +158,17 @@ def test_a_rule_is_named_by_number_or_by_conditions() -> None:
         assert str(error.value) == sentence
 
 
+def test_names_of_classes_may_differ_in_spaces_only() -> None:
+    made = [Rule(name, parse(concept), (0.9,)) for name, concept in (("died", "a"), ("died ", "b"), (" died", "c"))]
+    rules = RuleSet(tuple(made))
+    for number, name in enumerate(rules.names):
+        assert str(rules.cube(f"{name}#1")) == "abc"[number]
+        assert str(rules.cube(f"{name}: {'abc'[number]}")) == "abc"[number]
+    assert rules.without("died #1").rules[0].cubes
+    # Where only one class can be meant, spaces do not count.
+    assert str(two_classes().cube(" died # 2 ")) == '"unit is MICU"'
+
+
 def test_a_class_without_rules_never_fires() -> None:
     rules = two_classes().without("died#1").without("died#1")
     assert rules.rule("died").formula == DNF.false

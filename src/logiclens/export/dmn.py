@@ -418,7 +418,7 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
         places = [f"{where}, column {quoted(title)}" for title in inputs]
         cells = [_one_text(cell, space, at) for cell, at in zip(given, places, strict=False)]
         answers = [_one_text(cell, space, f"{where}, its answer") for cell in entry.findall(f"{{{space}}}outputEntry")]
-        notes = [_inner(cell, space) for cell in entry.findall(f"{{{space}}}annotationEntry")]
+        notes = [_raw(cell, space) for cell in entry.findall(f"{{{space}}}annotationEntry")]
         if len(given) != len(inputs) or len(answers) != 1:
             raise LogicLensError(f"{where} must have {len(inputs)} input entries and one output entry.")
         conditions: list[Condition] = []
@@ -439,10 +439,10 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
         told = dict(zip(titles, notes, strict=False))
         try:
             named_ = told.get("rule") or ""
-            rule = None if named_ == OTHERWISE else written_rule(named_, rules, lines)
+            rule = None if named_.strip() == OTHERWISE else written_rule(named_, rules, lines)
         except LogicLensError as error:
             raise LogicLensError(f"{where}, annotation 'rule': {error}") from None
-        comment = told.get("comment") or None
+        comment = (told.get("comment") or "").strip() or None
         lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, written=rule))
     return lines
 
@@ -494,9 +494,13 @@ def _one_text(element: ET.Element, space: str, where: str) -> str:
     return found
 
 
-def _inner(element: ET.Element | None, space: str) -> str:
+def _raw(element: ET.Element | None, space: str) -> str:
     text = None if element is None else element.find(f"{{{space}}}text")
-    return "" if text is None else (text.text or "").strip()
+    return "" if text is None else text.text or ""
+
+
+def _inner(element: ET.Element | None, space: str) -> str:
+    return _raw(element, space).strip()
 
 
 def _known_subject(title: str, rules: RuleSet, name: str) -> Subject | None:

@@ -166,18 +166,18 @@ def written_rule(text: str, rules: RuleSet, lines: Sequence[Line]) -> tuple[int,
     """Return the places of the class and of the cube that a file names, such as `died#2`; None where it names none.
 
     Args:
-        text: what the file names.
+        text: what the file names, with its spaces, which a class may end or begin with.
         rules: the rules that were written to it.
         lines: the lines above.
 
     Raises:
         LogicLensError: if there was no such rule, or it is named before.
     """
-    if not text:
+    if not text.strip():
         return None
     written = edits.found(rules, text)
     if any(line.written == written for line in lines):
-        raise LogicLensError(f"{quoted(text)} is named before: leave the name of a new rule empty.")
+        raise LogicLensError(f"{quoted(text.strip())} is named before: leave the name of a new rule empty.")
     return written
 
 

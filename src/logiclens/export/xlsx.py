@@ -197,8 +197,11 @@ def _line(
     called: str,
     above: Sequence[Line],
 ) -> Line | None:
+    def raw(kind: str) -> str:
+        return cells.get((row, columns[kind][0]), "") if kind in columns else ""
+
     def text(kind: str) -> str:
-        return cells.get((row, columns[kind][0]), "").strip() if kind in columns else ""
+        return raw(kind).strip()
 
     def where(kind: str) -> str:
         return f"cell {address(columns[kind][0], row)} of {called}"
@@ -210,12 +213,14 @@ def _line(
     filled = [column for column in columns[CONDITION] if cells.get((row, column), "").strip()]
     if not filled and not text("class") and not text("rule"):
         return None
-    if text("class") not in rules.names:
+    # Names of classes may differ in spaces only: the exact one counts first.
+    label = raw("class") if raw("class") in rules.names else text("class")
+    if label not in rules.names:
         names = quoted_names(rules.names)
         raise LogicLensError(f"{where('class')} must name a class, {names}, got {quoted(text('class'))}.")
-    place = rules.names.index(text("class"))
+    place = rules.names.index(label)
     try:
-        written = written_rule(text("rule"), rules, above)
+        written = written_rule(raw("rule"), rules, above)
     except LogicLensError as error:
         raise LogicLensError(f"{where('rule')}: {error}") from None
     use = text("use").lower()

@@ -124,9 +124,12 @@ def found(rules: DecisionRules, rule: RuleName) -> tuple[int, int]:
     if not isinstance(rule, str):
         raise LogicLensError(f"a rule is named by its class and its number, such as 'died#2', got {quoted(rule)}.")
     by_number = re.fullmatch(r"(.*)#\s*([0-9]{1,9})\s*", rule, re.DOTALL)
-    if by_number is not None and by_number[1].strip() in rules.names:
-        place = place_of(rules, by_number[1].strip())
-        return place, _numbered(rules, place, int(by_number[2]))
+    if by_number is not None:
+        # Names of classes may differ in spaces only: the exact one counts first.
+        for name in (by_number[1], by_number[1].strip()):
+            if name in rules.names:
+                place = rules.names.index(name)
+                return place, _numbered(rules, place, int(by_number[2]))
     for place, name in enumerate(rules.names):
         if rule.startswith(f"{name}:"):
             cube = Cube(one.literal for one in read_conditions(rule[len(name) + 1 :], rules))
