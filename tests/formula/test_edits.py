@@ -209,6 +209,9 @@ def test_a_threshold_moves_everywhere_or_in_one_rule() -> None:
         '"age >= 70" & sepsis', '"unit is MICU"', '"age >= 70" & "drunk is 1"'
     ]  # fmt: skip
     assert "age >= 60" not in everywhere.predicates
+    for zero in (-0.0, "-0", "-0.0", np.float64(-0.0)):
+        assert "age is at least 0 and" in two_classes().with_threshold("age >= 60", zero).sentences[0]
+    assert two_classes().with_rule("died", "age >= -0").predicates["age >= 0"] == Predicate("age", ">=", 0.0)
     one = rules.with_threshold("age >= 60", "70", rule="died#3")
     assert [cube.concepts[0] for cube in one.rule("died").cubes] == ["age >= 60", "unit is MICU", "age >= 70"]
     merged = two_classes().with_rule("died", "age >= 61 & sepsis").with_threshold("age >= 61", 60)

@@ -343,7 +343,7 @@ def value_of(subject: Subject, value: Any, operator: str) -> Scalar:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number, given as such or as a text; None if it is none."""
+    """Return a finite number, given as such or as a text; None if it is none. There is one zero: -0.0 is 0.0."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value.strip(), re.ASCII):
         return None
     if isinstance(value, bool | np.bool_) or not isinstance(value, str | Real):
@@ -352,7 +352,7 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number + 0.0 if math.isfinite(number) else None
 
 
 def named(predicate: Predicate, rules: DecisionRules) -> Condition:
