@@ -317,6 +317,15 @@ def test_a_category_that_no_row_has_is_refused():
         EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
 
 
+def test_a_missing_protected_column_says_how_to_keep_it():
+    rows, labels = table()
+    known = Knowledge(protected_columns=["zip"])
+    with pytest.raises(
+        LogicLensError, match="one that must not be used stays in the table, and is in forbidden_columns"
+    ):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
 def test_knowledge_that_removes_every_column_is_refused():
     rows, labels = table()
     known = Knowledge(forbidden_columns=["age", "unit"], late_columns=["sepsis", "dose"])

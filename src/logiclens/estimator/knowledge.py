@@ -50,9 +50,10 @@ def check_columns(knowledge: Knowledge, rows: Any) -> None:
         raise LogicLensError("knowledge names columns, and these rows have none: pass a table with names.")
     for place, name in knowledge.columns:
         if name not in names:
-            raise no_column(
-                name, [str(one) for one in names], "the table", f", which {place} of {knowledge.source} names"
-            )
+            why = f", which {place} of {knowledge.source} names"
+            if place == "protected_columns":
+                why += " (one that must not be used stays in the table, and is in forbidden_columns too)"
+            raise no_column(name, [str(one) for one in names], "the table", why)
 
 
 def _pairs(categories: Mapping[str, Sequence[Scalar]]) -> dict[str, tuple[Scalar, ...]]:
