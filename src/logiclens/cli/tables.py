@@ -147,18 +147,22 @@ def check_by(problem: Problem, by: str | None) -> None:
         )
 
 
-def check_cells(frame: pd.DataFrame) -> None:
-    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number."""
+def check_cells(frame: pd.DataFrame, *, of_file: bool = True) -> None:
+    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number.
+
+    Cells that are not `of_file` are those of the command line, where --missing and --drop do not help.
+    """
     for column, (cell, reason) in doubtful_columns(frame).items():
-        raise LogicLensError(
-            f"the column {quoted(column)} {reason} (it holds {quoted(cell)}), or leave the column "
-            f"out with --drop {quoted(column)}."
-        )
+        leave = f", or leave the column out with --drop {quoted(column)}" if of_file else ""
+        raise LogicLensError(f"the column {quoted(column)} {reason} (it holds {quoted(cell)}){leave}.")
     for column, (text, row) in mixed_columns(frame).items():
+        ways = (
+            f", say --missing {quoted(text)} if that means there is no value, or leave the column out with --drop "
+            f"{quoted(column)}"
+        )
         raise LogicLensError(
-            f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row}): mend it, "
-            f"say --missing {quoted(text)} if that means there is no value, or leave the column out "
-            f"with --drop {quoted(column)}."
+            f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row}): mend it"
+            f"{ways if of_file else ''}."
         )
     check_finite(frame)
 
