@@ -192,6 +192,15 @@ def test_comments_survive_a_round_trip(form: str) -> None:
     assert again.history == known.history
 
 
+def test_rules_stay_in_their_order_whatever_their_trust() -> None:
+    known = replace(
+        rules(), rules=(replace(rules().rules[0], confidence=(0.2, 0.8)), rules().rules[1]), resolve="order"
+    )
+    for again in (from_dmn(to_dmn(known), known), from_xlsx(to_xlsx(known), known)):
+        assert again.history == ()
+        assert again.rules[0].cubes == known.rules[0].cubes
+
+
 def test_a_comment_alone_becomes_a_line_that_stays() -> None:
     def change(page: Any) -> None:
         page["D3"] = "as the unit asked"

@@ -119,8 +119,10 @@ def _decision_table(rules: RuleSet, subjects: Mapping[str, Subject], names: Mapp
     for title in ("rule", "comment", "confidence and stability"):
         ET.SubElement(table, "annotation", {"name": title})
     lines = [(line.rule, line.cube) for line in rules.decisions]
-    if policy != "FIRST":
-        lines = [(place, cube) for place, rule in enumerate(rules.rules) for cube in rule.cubes]
+    if policy != "FIRST" or rules.resolve == "order":
+        # Within a class any order decides alike, and its own comes back unchanged.
+        places = rules.order if policy == "FIRST" else range(len(rules.rules))
+        lines = [(place, cube) for place in places for cube in rules.rules[place].cubes]
     for number, (place, cube) in enumerate(lines, 1):
         _add_rule(table, number, rules, place, cube, subjects)
     if policy == "FIRST" and rules.otherwise is not None:
