@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import openpyxl
@@ -71,6 +72,24 @@ def test_a_bad_script_is_refused_and_nothing_is_written(tmp_path: Path, text: st
     said = refused("edit", exact().folder, path, "-o", tmp_path / "new")
     assert sentence.replace("{}", str(path)) in said
     assert not (tmp_path / "new").exists()
+
+
+def test_the_edited_model_does_not_replace_its_source(tmp_path: Path) -> None:
+    model, sheet = tmp_path / "model", tmp_path / "rules.xlsx"
+    shutil.copytree(exact().folder, model)
+    (tmp_path / "link").symlink_to(model)
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    assert logiclens("export", model, "--to", "xlsx", "-o", sheet).returncode == 0
+    path = script(tmp_path, f'[[edit]]\ndo = "pin"\nrule = "{first()}"\n')
+    for out in (model, tmp_path / "link", tmp_path / "x" / ".." / "model"):
+        (tmp_path / "x").mkdir(exist_ok=True)
+        said = refused("edit", model, path, "-o", out)
+        assert f"-o {out} is the model that is edited: name another folder" in said
+        assert "is the model that is edited" in refused("import", sheet, "--model", model, "-o", out)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    # Another model may be replaced.
+    for _ in range(2):
+        assert logiclens("edit", model, path, "-o", tmp_path / "new").returncode == 0
 
 
 def test_a_sheet_and_dmn_come_back(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, exact, logiclens, patients, positive, refused, soft
+from logiclens import EntropyClassifier
+from tests.cli_runs import COMMAND, ENVIRONMENT, Terminal, exact, explain, logiclens, patients, positive, refused, soft
 
 COMMANDS = (
     "explain",
@@ -430,3 +431,36 @@ def test_a_name_of_300_characters_is_refused(command):
     names = {"LONG": "a" * 300, "MODEL": str(exact().folder), "DATA": str(exact().data)}
     message = refused(*(re.sub("LONG|MODEL|DATA", lambda found: names[found[0]], word) for word in command.split()))
     assert len(message) < 400
+
+
+def test_a_dropped_column_is_watched(tmp_path):
+    made = explain(patients(), "watched", "--target", "died", "--exact", "--drop", "unit", "--protected", "unit,sex")
+    told = json.loads(made.json.read_text())
+    assert {
+        column["column"]: {group["name"] for group in column["groups"]} >= {"MICU"} for column in told["protected"]
+    } == {"unit": True, "sex": False}
+    assert all(one["used_by"] == [] for one in told["protected"] if one["column"] == "unit")
+    assert told["knowledge"][0] == {
+        "constraint": "no rule uses 'unit'",
+        "holds": True,
+        "reason": "no rule mentions 'unit'",
+    }
+    assert told["data"]["columns"] == patients().shape[1] - 2
+    assert "unit" not in EntropyClassifier.load(made.folder).schema_.columns
+    # Without it, new rows are decided.
+    patients().drop(columns=["unit", "died"]).to_csv(tmp_path / "new.csv", index=False)
+    assert logiclens("predict", made.folder, tmp_path / "new.csv").returncode == 0
+
+
+def test_without_knowledge_a_dropped_column_stays_dropped(tmp_path):
+    (tmp_path / "known.toml").write_text('forbidden = ["age >= 91"]')
+    frame = patients()
+    # This column says everything, and only a model that was not told to drop it could say so.
+    frame.assign(code=frame["died"]).to_csv(tmp_path / "data.csv", index=False)
+    run = logiclens(
+        "explain", "data.csv", "--target", "died", "--drop", "code", "--protected", "code", "--knowledge", "known.toml",
+        "--knowledge-cost", "--json", "told.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert told["knowledge_cost"][0]["without"] < 99

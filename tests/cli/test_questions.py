@@ -119,6 +119,16 @@ def test_check_refutes_broken_knowledge_with_a_row(tmp_path):
     assert all("where age is at least" in one["reason"] for one in told[1:])
 
 
+def test_a_row_is_advised_what_its_command_can():
+    said = refused("why", exact().folder, "--row", "age=70,unit=03/04/2022")
+    assert said.endswith("could be day/month or month/day: write dates as 2022-09-20 (it holds '03/04/2022').")
+    assert "--drop" in refused("explain", "-", "--target", "y", stdin=b"day,y\n03/04/2022,1\n05/06/2022,0\n")
+    said = refused("why", exact().folder, "--row", "age=1,unit=A", "--row", "age=2,unit=A", "--row", "age=x,unit=A")
+    assert said.endswith("'age' holds numbers and text ('x' in row 3): mend it.")
+    run = logiclens("why", exact().folder, "--row", '"unit=MICU,CCU",age=70')
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -129,6 +139,10 @@ def test_check_refutes_broken_knowledge_with_a_row(tmp_path):
         (("why", "{model}", "--row", "agee=1,unit=MICU"), "did you mean 'age'?"),
         (("why", "{model}", "--row", "age=1,age=2,unit=MICU"), "names 'age' twice"),
         (("why", "{model}", "--row", "age"), "--row needs column=value"),
+        (
+            ("why", "{model}", "--row", "unit=MICU,CCU,age=70"),
+            """got 'CCU'; a field with a comma stands in double quotes: --row '"job=a,b",age=70'.""",
+        ),
         (("why", "{model}", "--row", '"age=1'), "cannot be read"),
         (("why", "{model}", "--row", "age=old,unit=MICU"), "held numbers in training and holds text now"),
         (("why", "{model}", "--row", "age=inf,unit=MICU"), "is infinite"),

@@ -15,6 +15,7 @@ from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.errors import LogicLensError
 from logiclens.estimator import training
 from logiclens.estimator.cross_validation import cross_validate
+from logiclens.estimator.knowledge import protected_values
 from logiclens.formula import Rule, RuleSet, parse
 from logiclens.report import result_of
 from logiclens.report.measurement import Source, compared
@@ -261,6 +262,39 @@ def test_protected_groups_are_measured_as_pandas_does():
     assert result.knowledge_cost[0].name == "model accuracy"
 
 
+DAYS = pd.Series(pd.date_range("1940-01-01", periods=300, freq="90D"))
+GROUPED = {
+    "days of one year": (DAYS[:4], {"1940-01", "1940-03", "1940-06", "1940-09"}),
+    "days of some years": (DAYS[:30], {str(year) for year in range(1940, 1948)}),
+    "days of many years": (DAYS, {"below 1958", "from 1958 to below 1977", "from 1977 to below 1995", "at least 1995"}),
+    "numbers": (pd.Series(range(13)), {"below 3", "from 3 to below 7", "from 7 to below 10", "at least 10"}),
+    "few numbers": (pd.Series(range(12)), set(range(12))),
+    "a frequent number": (pd.Series([0] * 70 + list(range(1, 31))), {"below 1", "at least 1"}),
+    "the largest number is frequent": (pd.Series([40] * 95 + list(range(20))), {"below 40", "at least 40"}),
+    "durations": (
+        pd.Series(pd.to_timedelta(range(20), "D")),
+        {"below 5 days", "at least 15 days", "from 5 to below 10 days", "from 10 to below 15 days"},
+    ),
+    "texts": (
+        pd.Series([f"t{n}" for n in range(40) for _ in range(n + 1)]),
+        {*(f"t{n}" for n in range(28, 40)), "another value (one of 28)"},
+    ),
+    "codes": (
+        pd.Series([n % 20 for n in range(70)], dtype="category"),
+        {*map(str, (*range(10), 10, 11)), "another value (one of 8)"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_protected_column_makes_few_groups(name):
+    cells, groups = GROUPED[name]
+    with_gap = cells.reindex(range(len(cells) + 1))
+    found = protected_values(Knowledge(protected_columns=["a"]), pd.DataFrame({"a": with_gap}))["a"]
+    assert found[-1] is None
+    assert set(found[:-1].tolist()) == groups
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
@@ -280,6 +314,15 @@ def test_a_category_that_no_row_has_is_refused():
     rows, labels = table(n_classes=3)
     known = Knowledge(classes={"mid": ClassKnowledge(required_conditions=["unit is AA"])})
     with pytest.raises(LogicLensError, match="no row of the table has that value; the nearest are 'A'"):
+        EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
+
+
+def test_a_missing_protected_column_says_how_to_keep_it():
+    rows, labels = table()
+    known = Knowledge(protected_columns=["zip"])
+    with pytest.raises(
+        LogicLensError, match="one that must not be used stays in the table, and is in forbidden_columns"
+    ):
         EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
 
 

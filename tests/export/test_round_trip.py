@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +192,15 @@ def test_comments_survive_a_round_trip(form: str) -> None:
     assert again.history == known.history
 
 
+def test_rules_stay_in_their_order_whatever_their_trust() -> None:
+    known = replace(
+        rules(), rules=(replace(rules().rules[0], confidence=(0.2, 0.8)), rules().rules[1]), resolve="order"
+    )
+    for again in (from_dmn(to_dmn(known), known), from_xlsx(to_xlsx(known), known)):
+        assert again.history == ()
+        assert again.rules[0].cubes == known.rules[0].cubes
+
+
 def test_a_comment_alone_becomes_a_line_that_stays() -> None:
     def change(page: Any) -> None:
         page["D3"] = "as the unit asked"
@@ -201,6 +212,72 @@ def test_a_comment_alone_becomes_a_line_that_stays() -> None:
     ]  # fmt: skip
     page = openpyxl.load_workbook(io.BytesIO(to_xlsx(edited)))["rules"]
     assert page["D3"].value == "as the unit asked"
+
+
+def signed(rules: RuleSet) -> list[tuple[str, str | None, str | None]]:
+    return [(line.what.split()[0], line.why, line.who) for line in rules.history]
+
+
+def reasoned() -> RuleSet:
+    known = rules().with_threshold("age >= 60", 61, why="=1+1 round,\r\n as agreed ", who="Weber")
+    return known.pin("died#2", who="Weber")
+
+
+@pytest.mark.parametrize("names", [True, False], ids=["named", "without names"])
+def test_an_old_comment_is_no_reason_of_a_change(names: bool) -> None:
+    known = reasoned()
+
+    def change(page: Any) -> None:
+        page["J2"] = "age >= 70"
+        if not names:
+            page["A2"], page["A3"] = None, None
+
+    edited = from_xlsx(sheet(change, known), known, note=Note(who="Other"))
+    new = signed(edited)[len(known.history) :]
+    assert [line[0] for line in new] == (["changed"] if names else ["removed", "added", "the"])
+    assert {line[1:] for line in new} == {(None, "Other")}
+    # The rule keeps its reason as long as it stands.
+    assert list(edited.rules[0].reasons.values()) == ["=1+1 round,\r\n as agreed "] * names
+
+
+def test_an_old_comment_is_no_reason_to_leave_out() -> None:
+    def off(page: Any) -> None:
+        page["B2"] = "no"
+
+    def moved(page: Any) -> None:
+        page["C2"] = "lived"
+
+    known = reasoned()
+    assert signed(from_xlsx(sheet(off, known), known, note=Note(who="Other")))[2:] == [("removed", None, "Other")]
+    assert [line[1] for line in signed(from_xlsx(sheet(moved, known), known))[2:]] == [None, None]
+
+
+def test_pinned_is_never_a_reason() -> None:
+    def copied(page: Any) -> None:
+        page["C4"], page["D4"], page["J4"] = "died", page["D3"].value, "age >= 90"
+
+    known = reasoned()
+    page = openpyxl.load_workbook(io.BytesIO(to_xlsx(known)))["rules"]
+    assert page["D3"].value == "pinned"
+    edited = from_xlsx(sheet(copied, known), known, note=Note(who="Other"))
+    assert signed(edited)[2:] == [("added", None, "Other")]
+
+
+def test_an_old_comment_is_no_reason_in_dmn() -> None:
+    known = reasoned()
+    text = to_dmn(known).replace("&gt;= 61", "&gt;= 70")
+    assert signed(from_dmn(text, known, note=Note(who="Other")))[2:] == [("changed", None, "Other")]
+    said = text.replace("=1+1 round", "the law")
+    [(_, why, who)] = signed(from_dmn(said, known, note=Note(who="Other")))[2:]
+    assert (why.split(), who) == (["the", "law,", "as", "agreed"], "Other")
+
+
+def test_classes_that_differ_in_spaces_come_back() -> None:
+    labels = {"died": "a", "died ": "b", " died": "c"}
+    made = tuple(Rule(label, parse(f"{at} | x{at}"), (0.9, 0.8)) for label, at in labels.items())
+    for known in (RuleSet(made, resolve="order", otherwise=0), RuleSet(made, resolve="none")):
+        assert from_xlsx(to_xlsx(known), known).history == ()
+        assert from_dmn(to_dmn(known), known).history == ()
 
 
 def test_what_was_not_measured_is_empty_in_a_sheet() -> None:
@@ -273,6 +350,20 @@ def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: s
     assert str(error.value).startswith(sentence)
 
 
+@pytest.mark.parametrize("text", ['"MICUU"', 'not("MICUU")', '? = "MICU" and ? = "MICUU"'])
+def test_a_category_that_no_row_has_is_refused_in_dmn(text: str) -> None:
+    def change(page: ET.Element) -> None:
+        entries(page, 1)[2].text = text
+
+    known = rules()
+    known = replace(known, facts=replace(known.facts, categories={"unit": ("CCU", "MICU")}))
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(dmn(change), known, name="it")
+    assert str(error.value) == (
+        "rule 2 of it, column 'unit': no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
@@ -305,6 +396,32 @@ def test_what_a_modeller_breaks_in_dmn_is_refused(old: str, new: str, sentence: 
     with pytest.raises(LogicLensError) as error:
         from_dmn(text.replace(old, new, 1), rules(), name="it")
     assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("known", "label", "sentence"),
+    [
+        (rules(), "lived", None),
+        (rules(), "died", "is '\"died\"', and where no rule applies these rules answer 'lived': change the rules"),
+        (rules(), "gone", "must answer a class, 'died', 'lived', got '\"gone\"'."),
+        (
+            replace(rules(), rules=(rules().rules[0],), otherwise=None),
+            "died",
+            "where no rule applies these rules answer nothing",
+        ),
+    ],
+)
+def test_another_answer_where_no_rule_applies_is_refused(known: RuleSet, label: str, sentence: str | None) -> None:
+    default = f'<defaultOutputEntry><text>"{label}"</text></defaultOutputEntry>'
+    text = re.sub("<output ([^>]*) />", rf"<output \1>{default}</output>", to_dmn(known))
+    assert default in text
+    if sentence is None:
+        assert from_dmn(text, known) == known
+        return
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(text, known, name="it")
+    assert str(error.value).startswith("the default output entry of it ")
+    assert sentence in str(error.value)
 
 
 def three() -> RuleSet:

@@ -138,8 +138,24 @@ def test_parts_of_dates_on_every_row(engine: Engine) -> None:
 
 
 def test_a_dialect_without_parts_of_dates_says_so() -> None:
-    with pytest.raises(LogicLensError, match="'weekday of begun' has no tested form in the SQL of oracle: export"):
+    with pytest.raises(LogicLensError, match="'weekday of begun' has no tested form in the SQL of oracle: ") as error:
         to_sql(one_predicate(Predicate("weekday of begun", ">=", 6, DatePart("weekday", ("begun",)))), dialect="oracle")
+    assert "learn them without parts of dates (explain --no-date-parts," in str(error.value)
+
+
+def test_parts_of_dates_in_tsql() -> None:
+    """sqlglot reads the query as T-SQL, and DuckDB answers it; dates before 1900 count back from a Monday."""
+    engine, old = Engine("duckdb", pytest.importorskip("duckdb").connect()), "1899-12-{:02}T23:59:59"
+    dates = {name: [*cells, *(old.format(day) for day in range(20, 32))] for name, cells in DATES.items()}
+    dates["ended"] = [None if cell is None else cell[:10] for cell in dates["ended"]]
+    engine.load("dates", dates, {"begun": "TIMESTAMP", "ended": "DATE"})
+    for predicate in PART_PREDICATES:
+        rules = one_predicate(predicate)
+        query = to_sql(rules, table="dates", dialect="tsql")
+        # What these answer depends on the session.
+        assert not re.search("weekday|isodow", query.lower())
+        got = engine.answers(sqlglot.transpile(query, read="tsql", write="duckdb")[0])
+        assert got == rules.predict(dates).tolist(), str(predicate)
 
 
 @once_for_all_examples

@@ -314,8 +314,12 @@ def test_a_slip_in_a_name_is_pointed_out() -> None:
 
 def test_texts_have_no_order() -> None:
     rules = RuleSet((Rule("yes", parse("micu"), (0.9,)),), {"micu": Predicate("unit", "==", "MICU")})
-    with pytest.raises(LogicLensError, match="'unit' is compared with texts, which have no order: name a concept"):
-        rules.check("monotone in 'unit'")
+    with pytest.raises(LogicLensError) as error:
+        rules.check("decreasing in 'unit'")
+    said, _, example = str(error.value).partition("such as ")
+    assert said == "'unit' is compared with texts, which have no order: name a condition of the rules, "
+    assert example == "\"decreasing in 'micu'\"."
+    assert not rules.check(example.strip('".')).holds
     assert rules.check("monotone in 'micu'").holds
     assert not rules.check("decreasing in 'micu'").holds
     assert rules.check("never uses 'unit'").classes[0].counterexample.told == (
@@ -401,7 +405,7 @@ def test_a_group_can_rule_out_that_a_value_is_missing() -> None:
 def test_texts_and_dates_of_one_column_have_no_order() -> None:
     meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01")}
     rules = RuleSet((Rule("yes", parse("new & ~text"), (0.9,)),), meaning)
-    with pytest.raises(LogicLensError, match="'on' is compared with texts, which have no order: name a concept"):
+    with pytest.raises(LogicLensError, match="'on' is compared with texts, which have no order: name a condition"):
         rules.check("monotone in 'on'")
     assert RuleSet((Rule("yes", parse("text"), (0.9,)),), meaning).check("implies new").holds
 

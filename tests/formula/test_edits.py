@@ -158,6 +158,17 @@ def test_a_rule_is_named_by_number_or_by_conditions() -> None:
         assert str(error.value) == sentence
 
 
+def test_names_of_classes_may_differ_in_spaces_only() -> None:
+    made = [Rule(name, parse(concept), (0.9,)) for name, concept in (("died", "a"), ("died ", "b"), (" died", "c"))]
+    rules = RuleSet(tuple(made))
+    for number, name in enumerate(rules.names):
+        assert str(rules.cube(f"{name}#1")) == "abc"[number]
+        assert str(rules.cube(f"{name}: {'abc'[number]}")) == "abc"[number]
+    assert rules.without("died #1").rules[0].cubes
+    # Where only one class can be meant, spaces do not count.
+    assert str(two_classes().cube(" died # 2 ")) == '"unit is MICU"'
+
+
 def test_a_class_without_rules_never_fires() -> None:
     rules = two_classes().without("died#1").without("died#1")
     assert rules.rule("died").formula == DNF.false
@@ -198,6 +209,9 @@ def test_a_threshold_moves_everywhere_or_in_one_rule() -> None:
         '"age >= 70" & sepsis', '"unit is MICU"', '"age >= 70" & "drunk is 1"'
     ]  # fmt: skip
     assert "age >= 60" not in everywhere.predicates
+    for zero in (-0.0, "-0", "-0.0", np.float64(-0.0)):
+        assert "age is at least 0 and" in two_classes().with_threshold("age >= 60", zero).sentences[0]
+    assert two_classes().with_rule("died", "age >= -0").predicates["age >= 0"] == Predicate("age", ">=", 0.0)
     one = rules.with_threshold("age >= 60", "70", rule="died#3")
     assert [cube.concepts[0] for cube in one.rule("died").cubes] == ["age >= 60", "unit is MICU", "age >= 70"]
     merged = two_classes().with_rule("died", "age >= 61 & sepsis").with_threshold("age >= 61", 60)
@@ -279,6 +293,12 @@ def test_a_category_that_no_row_has_is_refused():
     assert str(caught.value) == "no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
     with pytest.raises(LogicLensError, match="in 'unit'; its values are 'CCU', 'MICU', 'SICU'"):
         rules.with_rule("ill", "unit is not Zzzzz")
+    # Another value in a condition is held to the same.
+    micu = rules.with_rule("ill", "unit is MICU")
+    assert str(micu.with_threshold("unit is MICU", "CCU").cube("ill#2")) == '"unit is CCU"'
+    with pytest.raises(LogicLensError) as caught:
+        micu.with_threshold("unit is MICU", "SICUU")
+    assert str(caught.value) == "no row that the rules were made from has 'SICUU' in 'unit'; did you mean 'SICU'?"
     # Of a column whose categories are not known, none can be refused; nor one that the rules name already.
     assert len(rules.with_rule("ill", "ward is Zzzzz").rules[0].cubes) == 2
     named = replace(rules, predicates={**rules.predicates, "far": Predicate("unit", "==", "away")})

@@ -176,6 +176,10 @@ def test_proofs_fail_for_rules_that_break_knowledge():
     )
     broken = prove(rules, Knowledge(classes={"a": required}).bound_to(THREE))
     assert [proof.holds for proof in broken] == [False, False, False]
+    assert str(broken[0]) == (
+        "every rule of a implies age >= 80: no, the rule age >= 75 & sepsis does not: "
+        "it fires where age from 75 to below 80 and sepsis is true, and age >= 80 does not hold there"
+    )
     forbidden = Knowledge(forbidden=("age >= 70",), classes={"c": ClassKnowledge(forbidden_columns=("age",))})
     assert [proof.holds for proof in prove(rules, forbidden.bound_to(THREE))] == [False, False]
     kept = Knowledge(forbidden=("age >= 80",), classes={"b": ClassKnowledge(decreasing=("age",))})

@@ -455,6 +455,13 @@ def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
     saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
     report = verify(saved.write(tmp_path))
     assert report.history == ("'removed ill#2', because 'guideline' ('2026')",)
+    # A line is printed whole, however long, and never as two.
+    long = {**EDITED, "what": "changed " + "age, " * 500, "why": "as agreed\n- in " + "March " * 100}
+    saved.model["rules"]["history"] = saved.certificate["history"] = [long]
+    [line] = verify(saved.write(tmp_path)).history
+    assert line == f"{long['what']!r}, because {long['why']!r} ('2026')"
+    assert "\n" not in line
+    saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
     assert any("the history is repeated as stated" in sentence for sentence in report.does_not_cover)
     del saved.certificate["history"]
     error = refused(saved, tmp_path)

@@ -250,7 +250,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="COLUMNS",
-            help="Measure every rule by the groups of these columns. Example: --protected sex,race",
+            help="Measure every rule by the groups of these columns, also of dropped ones. Example: --protected "
+            "sex,race",
             rich_help_panel=MEASURING,
         ),
     ] = None,
@@ -406,7 +407,10 @@ def explain(
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
-        problem = read_problem(reading, ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column, cut))
+        known, watched = _watching(known, tuple(drop or ()))
+        dropped = tuple(column for column in drop or () if column not in watched)
+        roles = ColumnRoles(target, positive, dropped, weight, teacher_column, cut, watched)
+        problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
     from logiclens.concepts.booleaniser import Booleaniser
@@ -434,6 +438,17 @@ def explain(
             explain_lake(lake, model, wanted, quiet=quiet)
         else:
             explain_table(problem, model, wanted, quiet=quiet)
+
+
+def _watching(known: Knowledge | None, drop: tuple[str, ...]) -> tuple[Knowledge | None, tuple[str, ...]]:
+    """Return knowledge that forbids dropped columns which are protected, and these: groups need them in the table."""
+    if known is None:
+        return None, ()
+    watched = tuple(column for column in dict.fromkeys(drop) if column in known.protected_columns)
+    forbidden = dict.fromkeys(
+        (*known.forbidden_columns, *(column for column in watched if column not in known.removed))
+    )
+    return replace(known, forbidden_columns=tuple(forbidden)), watched
 
 
 def _knowledge(file: Path | None, protected: str | None) -> Knowledge | None:

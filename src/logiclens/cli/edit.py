@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -87,15 +88,23 @@ class EditOptions:
     quiet: bool
     with_knowledge: bool
 
-    def check(self) -> None:
-        """Refuse outputs that cannot be written, before anything is read."""
+    def check(self, model: Path) -> None:
+        """Refuse outputs that cannot be written, or would replace the model, before anything is read."""
         check_outputs(self.json, data=None if self.reading is None else self.reading.source)
         check_model_target(self.out)
+        is_model = False
+        with suppress(OSError, ValueError):
+            is_model = self.out.samefile(model)
+        if is_model:
+            raise LogicLensError(
+                f"-o {self.out} is the model that is edited: name another folder, so that the model and the figures "
+                "of its report stay."
+            )
 
 
 def edit_model(folder: Path, script: Path, options: EditOptions) -> None:
     """Apply the edits of a script to the rules of a saved model, and save the model of the new rules."""
-    options.check()
+    options.check(folder)
     entries = read_script(script)
     opened = _Opened(folder, options.reading, options.target)
     rules = opened.rules
@@ -177,7 +186,7 @@ def apply(entry: Mapping[str, Any], rules: RuleSet, who: str | None = None) -> R
 
 def import_rules(file: Path, folder: Path, options: EditOptions) -> None:
     """Read rules that people changed in a sheet or a decision table, and save the model of the new rules."""
-    options.check()
+    options.check(folder)
     suffix = file.suffix.lower()
     if suffix not in (".xlsx", ".xlsm", ".dmn", ".xml"):
         raise LogicLensError(f"{named(file)} is neither a sheet (.xlsx) nor a decision table (.dmn).")

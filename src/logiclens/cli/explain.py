@@ -119,7 +119,8 @@ def tell(
     measured = result_of(model, explanation, source, by=by, row_values=wanted.row_values)
     result = replace(measured, notes=(*notes, *measured.notes))
     if wanted.knowledge_cost and problem is not None:
-        result = compared(model, result, problem.frame, problem.target.to_numpy(), problem.weight)
+        used = problem.frame.drop(columns=list(problem.watched))
+        result = compared(model, result, used, problem.target.to_numpy(), problem.weight)
     # Write before printing: the process ends when a reader closes the pipe.
     told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
@@ -159,7 +160,7 @@ def _check(wanted: ExplainOutputs) -> None:
 
 
 def _source(problem: Problem) -> Source:
-    file, n_columns = problem.file, problem.frame.shape[1]
+    file, n_columns = problem.file, problem.frame.shape[1] - len(problem.watched)
     command = command_line(sys.argv)
     # The index counts the rows of the file, including those that were left out.
     numbers = problem.frame.index.to_numpy() + 1

@@ -113,7 +113,8 @@ GivenRow: TypeAlias = Annotated[
     typer.Option(
         "--row",
         metavar="CELLS",
-        help="A row, with the columns that the rules use; may be repeated. Example: --row age=70,sex=man",
+        help="A row, with the columns that the rules use; may be repeated. Example: --row age=70,sex=man; with a "
+        "comma in a value: --row '\"job=a,b\",age=70'",
         rich_help_panel=ROWS,
     ),
 ]

@@ -33,6 +33,8 @@ READ_TRUST = (
     "note: trust is how often a rule is right at least, on the rows that it was made from: the lower end of the 95% "
     "interval."
 )
+WITH_COMMA = """--row '"job=a,b",age=70'"""
+"""How a value with a comma is written, as the shell takes it."""
 GIVEN = "--row"
 """The name of rows on the command line in messages."""
 
@@ -301,7 +303,7 @@ def given_rows(texts: Sequence[str], model: SavedModel) -> Any:
     writer.writerows([row[column] for column in model.columns] for row in rows)
     content = io.BytesIO(text.getvalue().encode("utf-8", "surrogateescape"))
     frame = read_table("-", delimiter=",", stream=content).frame
-    check_cells(frame)
+    check_cells(frame, of_file=False)
     return model.rows(frame, GIVEN)
 
 
@@ -311,14 +313,18 @@ def _fields(text: str, columns: Sequence[str]) -> dict[str, str]:
         [fields] = csv.reader([text.replace("\n", " ")], strict=True)
     except (ValueError, csv.Error):
         raise LogicLensError(
-            f"--row {quoted(text)} cannot be read: write age=70,sex=man; a field with a comma stands in double quotes."
+            f"--row {quoted(text)} cannot be read: write age=70,sex=man; a field with a comma stands in double quotes: "
+            f"{WITH_COMMA}."
         ) from None
     row: dict[str, str] = {}
     for field in fields:
         # A name may contain the sign itself.
         parts = [field[:place] for place, sign in enumerate(field) if sign == "="]
         if not parts:
-            raise LogicLensError(f"--row needs column=value, such as age=70,sex=man, got {quoted(field)}.")
+            raise LogicLensError(
+                f"--row needs column=value, such as age=70,sex=man, got {quoted(field)}; a field with a comma stands "
+                f"in double quotes: {WITH_COMMA}."
+            )
         name = next((part for part in reversed(parts) if part.strip() in columns), parts[0])
         if name.strip() not in columns:
             raise no_column(name.strip(), columns, "the model")

@@ -39,6 +39,8 @@ class Problem:
     notes: tuple[str, ...]
     weight: pd.Series | None = None
     teacher: pd.Series | None = None
+    watched: tuple[str, ...] = ()
+    """Columns of the frame that are not learned from, only protected."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class ColumnRoles:
         weight: the column of row weights.
         teacher: the column with the answers of another model, which the rules explain.
         cut: whether the target is numbers that are cut into classes.
+        watched: columns that are not learned from and stay in the table, because rules are measured by their groups.
     """
 
     target: str
@@ -60,6 +63,7 @@ class ColumnRoles:
     weight: str | None = None
     teacher: str | None = None
     cut: bool = False
+    watched: tuple[str, ...] = ()
 
 
 def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
@@ -77,7 +81,8 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
             raise LogicLensError(f"the target {quoted(target)} has no value in any row.")
         notes.append(f"{n_gone:,} of {len(labels):,} rows have no value of {quoted(target)} and are left out.")
     rest = frame.drop(columns=[target, *drop])
-    if rest.shape[1] == 0:
+    used = [column for column in rest.columns if column not in asked.watched]
+    if not used:
         raise LogicLensError(f"{file.name} has no column beside the target {quoted(target)} to learn from.")
     check_cells(rest)
     kept = labels.notna()
@@ -88,7 +93,7 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
             f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: "
             "take some dozens."
         )
-    if all(len(rows[column].unique()) == 1 for column in rows.columns):
+    if all(len(rows[column].unique()) == 1 for column in used):
         raise LogicLensError("every column has one value only: there is nothing to tell rows apart by.")
     weight = None if asked.weight is None else _weights(frame[asked.weight][kept])
     teacher = None if asked.teacher is None else frame[asked.teacher][kept]
@@ -96,7 +101,7 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
         raise LogicLensError(
             f"the teacher {quoted(asked.teacher)} has no answer in {int(teacher.isna().sum()):,} rows."
         )
-    return Problem(rows, classes, file, tuple(notes), weight, teacher)
+    return Problem(rows, classes, file, tuple(notes), weight, teacher, asked.watched)
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
@@ -142,18 +147,22 @@ def check_by(problem: Problem, by: str | None) -> None:
         )
 
 
-def check_cells(frame: pd.DataFrame) -> None:
-    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number."""
+def check_cells(frame: pd.DataFrame, *, of_file: bool = True) -> None:
+    """Refuse columns that can be read in several ways, and number columns with a text or an infinite number.
+
+    Cells that are not `of_file` are those of the command line, where --missing and --drop do not help.
+    """
     for column, (cell, reason) in doubtful_columns(frame).items():
-        raise LogicLensError(
-            f"the column {quoted(column)} {reason} (it holds {quoted(cell)}), or leave the column "
-            f"out with --drop {quoted(column)}."
-        )
+        leave = f", or leave the column out with --drop {quoted(column)}" if of_file else ""
+        raise LogicLensError(f"the column {quoted(column)} {reason} (it holds {quoted(cell)}){leave}.")
     for column, (text, row) in mixed_columns(frame).items():
+        ways = (
+            f", say --missing {quoted(text)} if that means there is no value, or leave the column out with --drop "
+            f"{quoted(column)}"
+        )
         raise LogicLensError(
-            f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row}): mend it, "
-            f"say --missing {quoted(text)} if that means there is no value, or leave the column out "
-            f"with --drop {quoted(column)}."
+            f"the column {quoted(column)} holds numbers and text ({quoted(text)} in row {row}): mend it"
+            f"{ways if of_file else ''}."
         )
     check_finite(frame)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +19,8 @@ from logiclens.explain.bounds import RuleBounds
 from logiclens.formula.column_kinds import CATEGORY, NUMBER, ORDERS, TRUTH_VALUE, Scalar
 from logiclens.formula.knowledge import BoundKnowledge, Condition, Knowledge, Proof, TableColumns, prove
 from logiclens.formula.predicate import Predicate
-from logiclens.formula.target_cuts import cut_at_quantiles
-from logiclens.tables.frames import column_names, columns_of, parted
+from logiclens.formula.target_cuts import TargetCuts, cut_at_quantiles
+from logiclens.tables.frames import Column, column_names, columns_of, parted
 from logiclens.words import enumeration
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from logiclens.formula.rule_set import RuleSet
 
 MOST_GROUPS = 12
-"""The most values of a protected column of numbers that are groups; more are cut into quarters of the rows."""
+"""The most values of a protected column that are groups each; see `_groups` for more of them."""
 
 
 def without_columns(rows: Any, removed: Sequence[str]) -> Any:
@@ -48,9 +50,10 @@ def check_columns(knowledge: Knowledge, rows: Any) -> None:
         raise LogicLensError("knowledge names columns, and these rows have none: pass a table with names.")
     for place, name in knowledge.columns:
         if name not in names:
-            raise no_column(
-                name, [str(one) for one in names], "the table", f", which {place} of {knowledge.source} names"
-            )
+            why = f", which {place} of {knowledge.source} names"
+            if place == "protected_columns":
+                why += " (one that must not be used stays in the table, and is in forbidden_columns too)"
+            raise no_column(name, [str(one) for one in names], "the table", why)
 
 
 def _pairs(categories: Mapping[str, Sequence[Scalar]]) -> dict[str, tuple[Scalar, ...]]:
@@ -240,22 +243,46 @@ def note_of(model: EntropyClassifier) -> str | None:
 
 
 def protected_values(knowledge: Knowledge, rows: Any) -> dict[str, NDArray[np.object_]]:
-    """Return the group of each row by each protected column: its values, or quarters of the rows by many numbers."""
-    found: dict[str, NDArray[np.object_]] = {}
+    """Return the group of each row by each protected column; None where it has no value."""
     by_name = {column.name: column for column in columns_of(rows)} if knowledge.protected_columns else {}
-    for name in knowledge.protected_columns:
-        column = by_name[name]
-        gone = column.missing
-        if column.kind == NUMBER.name and len(np.unique(column.numbers[~gone])) > MOST_GROUPS:
-            numbers = column.numbers[~gone]
-            cuts = cut_at_quantiles(4, numbers, np.ones(len(numbers)))
-            groups = np.full(len(gone), None, dtype=object)
-            groups[~gone] = cuts.labels(numbers)
-        else:
-            cells = [None if lacking else column.cell(row) for row, lacking in enumerate(gone.tolist())]
-            groups = np.array(cells, dtype=object)
-        found[name] = groups
-    return found
+    return {name: _groups(by_name[name]) for name in knowledge.protected_columns}
+
+
+def _groups(column: Column) -> NDArray[np.object_]:
+    """Return at most `MOST_GROUPS` groups, in words where they are not single values.
+
+    Of texts the most frequent values are groups, and the others are one. Numbers, durations and the years of dates are
+    cut into quarters of the rows if they are too many; dates of one year are told apart by their month.
+    """
+    known = np.flatnonzero(~column.missing)
+    groups = np.full(len(column), None, dtype=object)
+    cells = [column.cell(row) for row in known.tolist()]
+    if column.kind == "date":
+        values = column.values[known]
+        years = values.astype("datetime64[Y]")
+        numbers = years.astype(np.int64).astype(np.float64) + 1970
+        unit, cells = "", np.datetime_as_string(values, "M" if len(np.unique(years)) == 1 else "Y").tolist()
+    else:
+        unit = " days" if column.kind == "timedelta" else ""
+        numbers = column.numbers[known] / np.float64(86_400 if unit else 1)
+    if len(set(cells)) <= MOST_GROUPS:
+        groups[known] = cells
+    elif column.is_nominal:
+        counts = sorted(Counter(map(str, cells)).items(), key=lambda entry: (-entry[1], entry[0]))
+        own = {value for value, _ in counts[:MOST_GROUPS]}
+        rest = f"another value (one of {len(counts) - len(own):,})"
+        groups[known] = [str(cell) if str(cell) in own else rest for cell in cells]
+    else:
+        groups[known] = [f"{label}{unit}" for label in _quarters(numbers).labels(numbers).tolist()]
+    return groups
+
+
+def _quarters(numbers: NDArray[np.float64]) -> TargetCuts:
+    """Return the cuts into quarters of the rows; into fewer parts where one number is too frequent for four."""
+    for parts in (4, 3, 2):
+        with suppress(LogicLensError):
+            return cut_at_quantiles(parts, numbers, np.ones(len(numbers)))
+    return TargetCuts((float(numbers.max()),))
 
 
 def broken(proofs: Sequence[Proof]) -> LogicLensError:

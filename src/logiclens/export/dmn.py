@@ -18,13 +18,14 @@ from xml.parsers import expat
 
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import Line, Measure, changed, comment_of, written_number
+from logiclens.export.round_trip import Line, Measure, changed, comment_of, written_rule
 from logiclens.formula import edits
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
 from logiclens.formula.condition import (
     CONCEPT,
     Condition,
     Subject,
+    check_category,
     known_subject,
     named,
 )
@@ -118,8 +119,10 @@ def _decision_table(rules: RuleSet, subjects: Mapping[str, Subject], names: Mapp
     for title in ("rule", "comment", "confidence and stability"):
         ET.SubElement(table, "annotation", {"name": title})
     lines = [(line.rule, line.cube) for line in rules.decisions]
-    if policy != "FIRST":
-        lines = [(place, cube) for place, rule in enumerate(rules.rules) for cube in rule.cubes]
+    if policy != "FIRST" or rules.resolve == "order":
+        # Within a class any order decides alike, and its own comes back unchanged.
+        places = rules.order if policy == "FIRST" else range(len(rules.rules))
+        lines = [(place, cube) for place in places for cube in rules.rules[place].cubes]
     for number, (place, cube) in enumerate(lines, 1):
         _add_rule(table, number, rules, place, cube, subjects)
     if policy == "FIRST" and rules.otherwise is not None:
@@ -408,6 +411,7 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
     titles = [entry.get("name") for entry in table.findall(f"{{{space}}}annotation")]
     known = [_known_subject(title, rules, name) for title in inputs]
     _check_expressions(table, space, inputs, known, rules, name)
+    _check_default(table, space, rules, name)
     lines: list[Line] = []
     entries = table.findall(f"{{{space}}}rule")
     for number, entry in enumerate(entries, 1):
@@ -416,7 +420,7 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
         places = [f"{where}, column {quoted(title)}" for title in inputs]
         cells = [_one_text(cell, space, at) for cell, at in zip(given, places, strict=False)]
         answers = [_one_text(cell, space, f"{where}, its answer") for cell in entry.findall(f"{{{space}}}outputEntry")]
-        notes = [_inner(cell, space) for cell in entry.findall(f"{{{space}}}annotationEntry")]
+        notes = [_raw(cell, space) for cell in entry.findall(f"{{{space}}}annotationEntry")]
         if len(given) != len(inputs) or len(answers) != 1:
             raise LogicLensError(f"{where} must have {len(inputs)} input entries and one output entry.")
         conditions: list[Condition] = []
@@ -435,14 +439,13 @@ def _lines(table: ET.Element, space: str, rules: RuleSet, name: str) -> list[Lin
         ):
             continue
         told = dict(zip(titles, notes, strict=False))
-        taken = {(line.label, line.number) for line in lines if line.number is not None}
         try:
             named_ = told.get("rule") or ""
-            rule = None if named_ == OTHERWISE else written_number(named_, rules, place, taken)
+            rule = None if named_.strip() == OTHERWISE else written_rule(named_, rules, lines)
         except LogicLensError as error:
             raise LogicLensError(f"{where}, annotation 'rule': {error}") from None
-        comment = told.get("comment") or None
-        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, number=rule))
+        comment = (told.get("comment") or "").strip() or None
+        lines.append(Line(place, tuple(dict.fromkeys(conditions)), where, comment, written=rule))
     return lines
 
 
@@ -466,6 +469,19 @@ def _check_expressions(
             )
 
 
+def _check_default(table: ET.Element, space: str, rules: RuleSet, name: str) -> None:
+    """Refuse an answer where no rule applies (`defaultOutputEntry`) that the rules do not give there."""
+    place = rules.otherwise if policy_of(rules) == "FIRST" else None
+    for entry in table.findall(f"{{{space}}}output/{{{space}}}defaultOutputEntry"):
+        where = f"the default output entry of {name}"
+        if (text := _inner(entry, space)) and _class(text, rules, where) != place:
+            gives = "nothing" if place is None else quoted(rules.names[place])
+            raise LogicLensError(
+                f"{where} is {quoted(text)}, and where no rule applies these rules answer {gives}: change the rules "
+                "instead, or remove the entry."
+            )
+
+
 def _columns_of(subject: Subject) -> tuple[str, ...]:
     return (subject.column,) if subject.origin is None else subject.origin.columns
 
@@ -480,9 +496,13 @@ def _one_text(element: ET.Element, space: str, where: str) -> str:
     return found
 
 
-def _inner(element: ET.Element | None, space: str) -> str:
+def _raw(element: ET.Element | None, space: str) -> str:
     text = None if element is None else element.find(f"{{{space}}}text")
-    return "" if text is None else (text.text or "").strip()
+    return "" if text is None else text.text or ""
+
+
+def _inner(element: ET.Element | None, space: str) -> str:
+    return _raw(element, space).strip()
 
 
 def _known_subject(title: str, rules: RuleSet, name: str) -> Subject | None:
@@ -595,7 +615,9 @@ def _compared(subject: Subject, operator: Any, text: str, rules: RuleSet, *, pos
     fits = isinstance(value, str) if kind.text_form or kind is CATEGORY else not isinstance(value, str | bool)
     if operator not in kind.operators or not fits or (kind.text_form and not kind.is_text_form(str(value))):
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, got {quoted(f'{operator} {text}')}.")
-    return _signed(_known(Predicate(subject.column, operator, value, subject.origin), rules), positive)
+    meant = Predicate(subject.column, operator, value, subject.origin)
+    check_category(meant, rules)
+    return _signed(_known(meant, rules), positive)
 
 
 def _known(predicate: Predicate, rules: RuleSet) -> Condition:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ from logiclens.formula.rule_set import RuleSet
 
 ALWAYS = "True"
 """What stands in place of the conditions of a rule that has none."""
+PINNED = "pinned"
+"""What a file has beside a pinned rule without a reason; it is never the reason of an edit."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Line:
         where: its place in the file, for messages.
         comment: what a person wrote beside it.
         is_on: whether it is used.
-        number: its number among the rules of its class that were written, from 1; None for a new rule.
+        written: the rule that it was written from, as the places of the class and of the cube; None for a new rule.
     """
 
     label: int
@@ -37,7 +39,12 @@ class Line:
     where: str
     comment: str | None = None
     is_on: bool = True
-    number: int | None = None
+    written: tuple[int, int] | None = None
+
+    @property
+    def place(self) -> int | None:
+        """The place of its cube among those of its class that were written; None for a new rule of the class."""
+        return None if self.written is None or self.written[0] != self.label else self.written[1]
 
     @property
     def cube(self) -> Cube:
@@ -57,22 +64,21 @@ def changed(
     Args:
         rules: the rules that were written.
         lines: the rules of the file.
-        note: by whom and when the file was edited; the reason of an edit is the comment of its line.
+        note: by whom and when the file was edited; the reason of an edit is the comment of its line, if that is new.
         measure: measures the rules after each edit. Default: None, not measured.
         keep_order: whether the order of the lines means something else than the order of the rules of a class.
 
     Raises:
         LogicLensError: with the place of the line, if two are the same or a rule cannot be.
     """
-    edited = rules
+    edited, lines = rules, _with_new_comments(rules, lines)
     for place in range(len(rules.rules)):
         wanted: dict[Cube, Line] = {}
         off: dict[Cube, Line] = {}
         for line in lines:
             if line.label != place:
                 continue
-            with _place(line.where):
-                cube = line.cube
+            cube = line.cube
             if line.is_on and cube in wanted:
                 raise LogicLensError(f"{line.where}: this rule is there twice, see {wanted[cube].where}.")
             (wanted if line.is_on else off)[cube] = line
@@ -87,7 +93,40 @@ def changed(
 def comment_of(rules: RuleSet, place: int, cube: Cube) -> str:
     """Return the comment that a file has beside a rule: why it is as it is, or that it is pinned."""
     rule = rules.rules[place]
-    return rule.reasons.get(cube) or ("pinned" if cube in rule.pinned else "")
+    return rule.reasons.get(cube) or (PINNED if cube in rule.pinned else "")
+
+
+def _with_new_comments(rules: RuleSet, lines: Sequence[Line]) -> list[Line]:
+    """Return lines without the comments that were written to the file, which say why of earlier edits."""
+    stated = set()
+    for line in lines:
+        with _place(line.where):
+            stated.add((line.label, line.cube))
+    named = {line.written for line in lines}
+    # A line without a name may have been written from any rule that no line names or states.
+    left = [
+        (place, cube)
+        for place, rule in enumerate(rules.rules)
+        for at, cube in enumerate(rule.cubes)
+        if (place, at) not in named and (place, cube) not in stated
+    ]
+    made = []
+    for line in lines:
+        if line.written is not None:
+            place, at = line.written
+            sources = [(place, rules.rules[place].cubes[at])]
+        elif line.cube in rules.rules[line.label].cubes:
+            sources = [(line.label, line.cube)]
+        else:
+            sources = left
+        old = {PINNED, *(_words(comment_of(rules, place, cube)) for place, cube in sources)}
+        made.append(replace(line, comment=None) if _words(line.comment or "") in old else line)
+    return made
+
+
+def _words(text: str) -> str:
+    """Return a text without what files change in it: the spaces around it, and the ends of its lines."""
+    return " ".join(text.split())
 
 
 def _edits(
@@ -109,12 +148,11 @@ def _edits(
         return made
 
     for cube, line in wanted.items():
-        name = RuleId(rule.label, line.number or 0)
-        if cube in new and line.number is not None and line.number - 1 in gone:
-            del gone[line.number - 1], new[cube]
-            conditions, reason = line.conditions, noted(line)
+        if cube in new and line.place is not None and line.place in gone:
+            del gone[line.place], new[cube]
+            name, conditions, reason = RuleId(rule.label, line.place + 1), line.conditions, noted(line)
             yield at_line(line, partial(edits.with_other_conditions, rule=name, read=conditions, note=reason))
-        elif cube not in new and line.comment and line.comment != comment_of(rules, place, cube):
+        elif cube not in new and line.comment:
             name = RuleId(rule.label, rule.cubes.index(cube) + 1)
             yield at_line(line, partial(edits.commented, rule=name, note=noted(line)))
     for at, cube in reversed(gone.items()):
@@ -124,25 +162,23 @@ def _edits(
         yield at_line(line, partial(edits.with_conditions, place=place, read=line.conditions, note=noted(line)))
 
 
-def written_number(text: str, rules: RuleSet, place: int, taken: Collection[tuple[int, int]]) -> int | None:
-    """Return the number of a rule that a file names, such as 2 of `died#2`; None where it names none.
+def written_rule(text: str, rules: RuleSet, lines: Sequence[Line]) -> tuple[int, int] | None:
+    """Return the places of the class and of the cube that a file names, such as `died#2`; None where it names none.
 
     Args:
-        text: what the file names.
+        text: what the file names, with its spaces, which a class may end or begin with.
         rules: the rules that were written to it.
-        place: the class that the file gives the rule.
-        taken: the classes and numbers that other lines have.
+        lines: the lines above.
 
     Raises:
         LogicLensError: if there was no such rule, or it is named before.
     """
-    if not text:
+    if not text.strip():
         return None
-    named, at = edits.found(rules, text)
-    if (named, at + 1) in taken:
-        raise LogicLensError(f"{quoted(text)} is named before: leave the name of a new rule empty.")
-    # A rule of another class is a new one there.
-    return at + 1 if named == place else None
+    written = edits.found(rules, text)
+    if any(line.written == written for line in lines):
+        raise LogicLensError(f"{quoted(text.strip())} is named before: leave the name of a new rule empty.")
+    return written
 
 
 @contextmanager

@@ -32,7 +32,7 @@ LARGE_INTEGERS = {"duckdb", "postgres"}
 
 NO_BOOLEANS = {"tsql", "fabric", "oracle", "teradata"}
 """Where a condition is no value: it stands after WHEN and WHERE only, and truth values are 1 and 0."""
-DATE_PART_DIALECTS = {"duckdb", "postgres", "sqlite", "spark"}
+DATE_PART_DIALECTS = {"duckdb", "postgres", "sqlite", "spark", "tsql"}
 """Where parts of dates are exported: the dialects whose answers are compared with those of the rules."""
 
 _FLOATS = {
@@ -242,11 +242,14 @@ class Writer:
         if self.dialect not in DATE_PART_DIALECTS:
             raise LogicLensError(
                 f"{quoted(part.name)} has no tested form in the SQL of {self.dialect}: export the rules for "
-                f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or as Python (--to python)."
+                f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or as Python (--to python), or learn them "
+                "without parts of dates (explain --no-date-parts, Booleaniser(date_parts=False))."
             )
         columns = [self.column(name) for name in part.columns]
         if self.dialect == "sqlite":
             return _part_in_sqlite(part.kind, columns)
+        if self.dialect == "tsql":
+            return _part_in_tsql(part.kind, columns)
         if part.kind == "days":
             start, end = (exp.cast(column, exp.DataType.Type.DATE) for column in columns)
             if self.dialect == "spark":
@@ -364,6 +367,26 @@ def _in_full(column: exp.Expr) -> exp.Expr:
     beyond = exp.Sub(this=length, expression=exp.Literal.number(9))
     rest = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(" 00:00:00.000000"), beyond])
     return exp.DPipe(this=spaced, expression=rest, safe=False)
+
+
+def _part_in_tsql(kind: str, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """Return a number taken from dates in T-SQL."""
+    moments = [exp.cast(column, exp.DataType.Type.TIMESTAMP) for column in columns]
+    if kind in ("month", "hour"):
+        return exp.Extract(this=exp.Var(this=kind.upper()), expression=moments[0])
+    if kind == "days":
+        return _days_in_tsql(*moments)
+    # DATEPART(weekday, …) depends on DATEFIRST and the language of the session. 1900-01-01 was a Monday; the rest of a
+    # negative number of days is negative, so that 7 is added before the second rest.
+    days = _days_in_tsql(exp.cast(exp.Literal.string("1900-01-01"), exp.DataType.Type.DATE), moments[0])
+    one, seven = exp.Literal.number(1), exp.Literal.number(7)
+    rest = exp.Paren(this=exp.Add(this=exp.Mod(this=days, expression=seven), expression=seven.copy()))
+    return exp.Paren(this=exp.Add(this=exp.Mod(this=rest, expression=seven.copy()), expression=one))
+
+
+def _days_in_tsql(start: exp.Expr, end: exp.Expr) -> exp.Expr:
+    """Return the days from one date to another: DATEDIFF counts midnights, whatever the time of day."""
+    return exp.DateDiff(this=end, expression=start, unit=exp.Var(this="DAY"))
 
 
 def _part_in_sqlite(kind: str, columns: Sequence[exp.Expr]) -> exp.Expr:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from logiclens.errors import LogicLensError, named, nearest, quoted, quoted_names
 from logiclens.export.registry import rules_of
-from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_number
+from logiclens.export.round_trip import ALWAYS, Line, Measure, changed, comment_of, written_rule
 from logiclens.formula.condition import Condition, condition_text, read_conditions
 from logiclens.formula.edits import NO_NOTE, Note
 from logiclens.formula.rule_set import RuleSet, who_decides
@@ -161,8 +161,7 @@ def from_xlsx(
     rows = sorted({row for row, _ in cells if row > 1})
     lines: list[Line] = []
     for row in rows:
-        taken = {(line.label, line.number) for line in lines if line.number is not None}
-        if (line := _line(cells, row, columns, known, called, taken)) is not None:
+        if (line := _line(cells, row, columns, known, called, lines)) is not None:
             lines.append(line)
     return changed(known, lines, note, measure=measure)
 
@@ -196,10 +195,13 @@ def _line(
     columns: Mapping[str, list[int]],
     rules: RuleSet,
     called: str,
-    taken: Collection[tuple[int, int]],
+    above: Sequence[Line],
 ) -> Line | None:
+    def raw(kind: str) -> str:
+        return cells.get((row, columns[kind][0]), "") if kind in columns else ""
+
     def text(kind: str) -> str:
-        return cells.get((row, columns[kind][0]), "").strip() if kind in columns else ""
+        return raw(kind).strip()
 
     def where(kind: str) -> str:
         return f"cell {address(columns[kind][0], row)} of {called}"
@@ -211,12 +213,14 @@ def _line(
     filled = [column for column in columns[CONDITION] if cells.get((row, column), "").strip()]
     if not filled and not text("class") and not text("rule"):
         return None
-    if text("class") not in rules.names:
+    # Names of classes may differ in spaces only: the exact one counts first.
+    label = raw("class") if raw("class") in rules.names else text("class")
+    if label not in rules.names:
         names = quoted_names(rules.names)
         raise LogicLensError(f"{where('class')} must name a class, {names}, got {quoted(text('class'))}.")
-    place = rules.names.index(text("class"))
+    place = rules.names.index(label)
     try:
-        number = written_number(text("rule"), rules, place, taken)
+        written = written_rule(raw("rule"), rules, above)
     except LogicLensError as error:
         raise LogicLensError(f"{where('rule')}: {error}") from None
     use = text("use").lower()
@@ -232,7 +236,7 @@ def _line(
             conditions += read_conditions(cell, rules)
         except LogicLensError as error:
             raise LogicLensError(f"cell {address(column, row)} of {called}: {error}") from None
-    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use], number)
+    line = Line(place, tuple(conditions), f"row {row} of {called}", text("comment") or None, _USED[use], written)
     if not filled:
         first = f"cell {address(columns[CONDITION][0], row)} of {called}"
         raise LogicLensError(f"{first}: a rule needs at least one condition; write no into 'use' to leave it out.")

@@ -437,8 +437,11 @@ class _Question:
             place = self.unit.concepts.index(self.concept)
             rising = [(p, q) for p, q in self.pairs() if q.pattern[place]]
         elif not self.unit.steps:
+            same = [name for name in self.unit.concepts if self.rules.predicate(name).operator == "=="]
+            example = f"{'increasing' if increasing else 'decreasing'} in '{(same or self.unit.concepts)[0]}'"
             raise LogicLensError(
-                f"{quoted(self.unit.column)} is compared with texts, which have no order: name a concept."
+                f"{quoted(self.unit.column)} is compared with texts, which have no order: name a condition of the "
+                f'rules, such as "{example}".'
             )
         else:
             # A group may forbid a short step and allow a longer one. Without groups, short steps imply all longer ones.

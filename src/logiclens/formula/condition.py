@@ -272,19 +272,27 @@ def _compared(subject: Subject, sign: str, value: str, rules: DecisionRules) -> 
         ways = "by order only, such as" if kind.operators == ORDERS else "by 'is' only, such as"
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, compared {ways} {_example(subject)}.")
     meant = Predicate(subject.column, operator, value_of(subject, value, operator), subject.origin)
+    check_category(meant, rules)
     is_known = any(meant == known for known in rules.predicates.values())
-    categories = rules.facts.categories.get(meant.column)
-    if kind is CATEGORY and categories is not None and meant.value not in categories and not is_known:
-        near = nearest(str(meant.value), categories)
-        hint = f"did you mean {quoted(near)}?" if near is not None else f"its values are {quoted_names(categories)}."
-        raise LogicLensError(
-            f"no row that the rules were made from has {quoted(meant.value)} in {quoted(meant.column)}; {hint}"
-        )
     if operator in ("<", "<=") and meant.column in rules.facts.complete and not is_known:
         # Without gaps the negation says the same, and rules have one name less.
         opposite: Operator = ">=" if operator == "<" else ">"
         return _signed(named(replace(meant, operator=opposite), rules), False)
     return _signed(named(meant, rules), sign != "!=")
+
+
+def check_category(predicate: Predicate, rules: DecisionRules) -> None:
+    """Refuse a category that no row of its column has and no rule names, where the categories are known."""
+    categories = rules.facts.categories.get(predicate.column)
+    if predicate.operator != "==" or predicate.kind is not CATEGORY or categories is None:
+        return
+    if predicate.value in categories or any(predicate == known for known in rules.predicates.values()):
+        return
+    near = nearest(str(predicate.value), categories)
+    hint = f"did you mean {quoted(near)}?" if near is not None else f"its values are {quoted_names(categories)}."
+    raise LogicLensError(
+        f"no row that the rules were made from has {quoted(predicate.value)} in {quoted(predicate.column)}; {hint}"
+    )
 
 
 def _truth(subject: Subject, sign: str, value: str, rules: DecisionRules) -> Condition:
@@ -335,7 +343,7 @@ def value_of(subject: Subject, value: Any, operator: str) -> Scalar:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number, given as such or as a text; None if it is none."""
+    """Return a finite number, given as such or as a text; None if it is none. There is one zero: -0.0 is 0.0."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value.strip(), re.ASCII):
         return None
     if isinstance(value, bool | np.bool_) or not isinstance(value, str | Real):
@@ -344,7 +352,7 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number + 0.0 if math.isfinite(number) else None
 
 
 def named(predicate: Predicate, rules: DecisionRules) -> Condition:

@@ -28,6 +28,7 @@ from logiclens.formula.column_kinds import (
 from logiclens.formula.condition import (
     ZERO_ONE,
     Condition,
+    check_category,
     named,
     read_condition,
     read_conditions,
@@ -123,9 +124,12 @@ def found(rules: DecisionRules, rule: RuleName) -> tuple[int, int]:
     if not isinstance(rule, str):
         raise LogicLensError(f"a rule is named by its class and its number, such as 'died#2', got {quoted(rule)}.")
     by_number = re.fullmatch(r"(.*)#\s*([0-9]{1,9})\s*", rule, re.DOTALL)
-    if by_number is not None and by_number[1].strip() in rules.names:
-        place = place_of(rules, by_number[1].strip())
-        return place, _numbered(rules, place, int(by_number[2]))
+    if by_number is not None:
+        # Names of classes may differ in spaces only: the exact one counts first.
+        for name in (by_number[1], by_number[1].strip()):
+            if name in rules.names:
+                place = rules.names.index(name)
+                return place, _numbered(rules, place, int(by_number[2]))
     for place, name in enumerate(rules.names):
         if rule.startswith(f"{name}:"):
             cube = Cube(one.literal for one in read_conditions(rule[len(name) + 1 :], rules))
@@ -253,7 +257,9 @@ def with_threshold(
     meant = old.predicate
     if meant is None or meant.operator == "missing" or isinstance(meant.value, bool):
         raise LogicLensError(f"{quoted(condition)} has no threshold to change.")
-    new = named(replace(meant, value=value_of(subject_of(meant, rules), value, meant.operator)), rules)
+    changed_to = replace(meant, value=value_of(subject_of(meant, rules), value, meant.operator))
+    check_category(changed_to, rules)
+    new = named(changed_to, rules)
     places = range(len(rules.rules)) if rule is None else [found(rules, rule)[0]]
     only = None if rule is None else rules.rules[places[0]].cubes[found(rules, rule)[1]]
     changed: dict[int, Rule] = {}

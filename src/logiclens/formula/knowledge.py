@@ -944,7 +944,9 @@ def _implies(rules: DecisionRules, rule: Rule, conditions: Sequence[Meant]) -> P
     for own in rule.cubes:
         found = check(_single(rules, DNF([own]), meant), Implies(DNF([cube])))
         if not found.holds:
-            return Proof("", False, f"the rule {_words_of_cube(rules, own)} does not: {_failing(found)}")
+            # New concepts have names of ours: the reason says what they mean.
+            reason = _failing(found).replace(str(DNF([cube])), words_of(conditions))
+            return Proof("", False, f"the rule {_words_of_cube(rules, own)} does not: {reason}")
     return Proof("", True, "it does on every possible row")
 
 

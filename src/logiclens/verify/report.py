@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import pairwise
 
-from .files import Label, shown
+from .files import Label
 from .predicates import value_text
 from .records import ORDERS, PARTS, Domain, Edit, Formula, Model, Predicate
 
@@ -205,10 +205,10 @@ def not_covered(*, compiled: bool, groups: bool, edited: bool = False) -> tuple[
 
 
 def history_text(edit: Edit) -> str:
-    """Return one line of the history, as stated."""
-    reason = "" if edit.why is None else f", because {shown(edit.why)}"
-    signed = ", ".join(shown(part) for part in (edit.who, edit.when) if part is not None)
-    return f"{shown(edit.what)}{reason}{f' ({signed})' if signed else ''}"
+    """Return one line of the history, whole and as stated."""
+    reason = "" if edit.why is None else f", because {edit.why!r}"
+    signed = ", ".join(repr(part) for part in (edit.who, edit.when) if part is not None)
+    return f"{edit.what!r}{reason}{f' ({signed})' if signed else ''}"
 
 
 _KINDS = {"boolean": "true or false", "timedelta": "duration"}
