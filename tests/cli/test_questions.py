@@ -182,3 +182,9 @@ def test_names_and_values_with_commas_are_written_as_in_csv(tmp_path):
     assert made.returncode == 0, made.stderr
     run = logiclens("why", "model", "--row", '"lab, a=b=70",unit=MICU', cwd=tmp_path)
     assert run.stdout.startswith("died is yes, because"), run.stderr
+
+
+def test_a_fraction_among_whole_numbers_is_noted():
+    said = "note: 'age' held whole numbers in training: of 59.5, “to 59” holds too, because it means below 60."
+    assert said in logiclens("why", exact().folder, "--row", "age=59.5,unit=MICU").stderr.splitlines()
+    assert "held whole numbers" not in logiclens("why", exact().folder, "--row", "age=59,unit=MICU").stderr

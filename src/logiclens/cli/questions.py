@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -229,10 +230,16 @@ class _Questions:
             yield number, row
 
     def _note_unseen(self, number: int, row: Any) -> None:
-        """Note texts of a row that no training row had: they may be misspelled."""
+        """Note texts of a row that no training row had: they may be misspelled; and fractions among whole numbers."""
         rules = self.model.rules
+        held = {column: row[column].iloc[0] for column in rules.columns if column in row.columns}
+        for column in rules.facts.whole:
+            value = held.get(column)
+            if isinstance(value, float) and math.isfinite(value) and value % 1:
+                told = f"{column!r} held whole numbers in training: of {value:g}, “to {value // 1:g}” holds too"
+                self.notes.append(f"note: {told}, because it means below {value // 1 + 1:g}.")
         for column, categories in rules.facts.categories.items():
-            value = row[column].iloc[0] if column in rules.columns and column in row.columns else None
+            value = held.get(column)
             if isinstance(value, str) and value not in categories:
                 near = nearest(value, categories)
                 hint = f"did you mean {quoted(near)}?" if near is not None else f"seen were {quoted_names(categories)}."
