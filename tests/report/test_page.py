@@ -343,6 +343,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
+    assert "It decides" not in card
     assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such rows are died." in card
     assert f"Right when it decides {100 * right:.0f}% " in card
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()
@@ -350,6 +351,23 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     assert f"all rows {100 * (rows['label'] == 'died').mean():.0f}%" in card
     assert "Stability 3 of 10 bags found it again, less than half" in card
     assert "Stability" not in text[text.index("Rule 2 for died") : text.index("Rule 3 for died")]
+
+
+def test_a_card_says_which_of_its_figures_is_of_which_rows():
+    result = saved(patients())
+    decided = result["classes"][0]["decided"]
+    fires, has = (result["statistics"]["classes"][0]["cubes"][0]["confidence"][key] for key in ("total", "hits"))
+
+    def card() -> str:
+        text = plain(page_of(result))
+        return text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
+
+    decided[0] = counted_share(2, 5)
+    assert f"{100 * has / fires:.0f}% of them are died. It decides 5 of these {fires:.0f} rows. " in card()
+    assert "2 of 5 rows that it decides are died." in card()
+    assert "such rows" not in card()
+    decided[0] = counted_share(0, 0)
+    assert f"It decides none of these {fires:.0f} rows." in card()
 
 
 def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
@@ -555,7 +573,8 @@ def test_a_rule_with_few_rows_has_as_many_dots():
     entry["decided"] = [counted_share(6, 6), counted_share(3, 8), counted_share(150, 200)]
     page = page_of(result)
     assert re.findall(r'class="icons" [^>]*aria-label="([^"]*died)"', page)[:3] == [
-        "6 of 6 such rows are died", "3 of 8 such rows are died", "75 of 100 such rows are died"
+        "6 of 6 rows that it decides are died", "3 of 8 rows that it decides are died",
+        "75 of 100 rows that it decides are died",
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -241,6 +242,11 @@ def line_words(cube: CubeRecord, name: str) -> str:
     )
 
 
+def _deciding_words(fires: float, decides: float) -> str:
+    """Say how many of the rows on which a rule fires it decides, where it does not decide all of them."""
+    return f"It decides {count_text(decides) if decides else 'none'} of these {count_text(fires)} rows."
+
+
 def decision_words(decision: DecisionRecord | None, name: str) -> str:
     """Say how often the rules decide for a class and how often they are right; nothing for a result of schema 1."""
     if decision is None:
@@ -266,15 +272,21 @@ def confusions(result: Result) -> list[Confusion]:
 
 def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: ShareRecord | None = None) -> RuleLine:
     right = cube.confidence if decided is None else decided
+    fires = cube.support.hits
+    # Weights are added up in another order.
+    less = not math.isclose(right.total, fires)
+    sentence = as_sentence(line_words(cube, name))
+    rows = "rows that it decides" if less else "such rows"
+    icon_words = "" if right.value is None else _icon_words(right, name, rows)
     return RuleLine(
         words=words,
         conditions=(),
-        sentence=line_words(cube, name),
+        sentence=f"{sentence} {_deciding_words(fires, right.total)}" if less else sentence,
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),
-        icons="" if right.value is None else icon_array(*_icons(right), label=_icon_words(right, name)),
-        icon_words="" if right.value is None else _icon_words(right, name),
+        icons="" if right.value is None else icon_array(*_icons(right), label=icon_words),
+        icon_words=icon_words,
         fires_right=share_and_interval(cube.confidence),
         coverage=share_and_interval(cube.coverage),
         coverage_bar=bar(cube.coverage, None),
@@ -291,11 +303,11 @@ def _icons(share: ShareRecord) -> tuple[int, int]:
     return icon_count(share.value or 0.0), 100
 
 
-def _icon_words(share: ShareRecord, name: str) -> str:
-    """Say of how many rows a share is."""
+def _icon_words(share: ShareRecord, name: str, rows: str) -> str:
+    """Say of how many rows a share is, and which rows these are."""
     full, total = _icons(share)
     about = "" if share.hits * total == full * share.total else "about "
-    return f"{about}{full} of {total} such rows are {name}"
+    return f"{about}{full} of {total} {rows} are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:
