@@ -370,6 +370,27 @@ def test_a_card_says_which_of_its_figures_is_of_which_rows():
     assert f"It decides none of these {fires:.0f} rows." in card()
 
 
+def glossary(page: str) -> list[str]:
+    """The words that the page defines."""
+    return re.findall(
+        r"<dt>([^<]*)</dt>", page[page.index('<dl class="glossary">') : page.index('id="data-and-model"')]
+    )
+
+
+def test_the_page_defines_each_label_that_it_shows(result):
+    result = copy.deepcopy(result)
+    shown = page_of(result)
+    assert {"Right when it decides", "Right when it fires", "Explanation accuracy", "Complexity"} <= {*glossary(shown)}
+    assert "or consistency" not in shown
+    assert "Macro-F1" not in glossary(shown)
+    named = [{**result["metrics"][0], "name": name} for name in ("model accuracy", "macro-F1 of the rules' decision")]
+    for entry in result["classes"]:
+        entry["decided"] = []
+    words = glossary(page_of({**result, "metrics": named}))
+    assert "Macro-F1" in words
+    assert not {"Right when it decides", "Explanation accuracy", "Complexity"} & {*words}
+
+
 def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
     first, second, third, fourth = told(tiles, result)
     head = result["headline"]

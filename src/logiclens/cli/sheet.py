@@ -16,10 +16,10 @@ from logiclens.metrics.rule_statistics import (
     DecisionRecord,
     SubgroupRecord,
 )
-from logiclens.report.page import no_better
+from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.rules import ReadRule, read_rules
-from logiclens.words import count_text, figure, interval, percent, share_words, times
+from logiclens.words import as_sentence, count_text, figure, interval, percent, share_words, times
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
@@ -102,7 +102,18 @@ def print_sheet(printer: Printer, result: Result) -> None:
         printer.say(_firing(result.firing), hang=0)
     printer.say()
     recurrence = READ_NO_RECURRENCE if result.stability is None else READ_RECURRENCE[result.stability.drawn]
-    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result.exact else READ_FORMULA}{recurrence}")
+    shown = [metric.name for metric in result.metrics]
+    form = READ_EXACT if result.exact else READ_FORMULA
+    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
+
+
+def read_measures(shown: Sequence[str]) -> str:
+    """Return a sentence for each of the measures that are shown, by name, that says what it measures.
+
+    >>> read_measures(["model accuracy", "fidelity, by firing"])[:43]
+    'Fidelity is the share of the answers, one f'
+    """
+    return " ".join(as_sentence(f"{name} is {words}") for name, words in defined_measures(shown).items())
 
 
 Named = TypeVar("Named", ClassResult, ClassRecord)

@@ -55,6 +55,18 @@ MOST_LEANINGS = 12
 N_COLORS = 8
 """The number of class colours in `page.css`; further classes begin again with the first."""
 
+MEASURES = {
+    "macro-F1": "the mean of the F1 of the classes by what the rules decide, so that a rare "
+    "class counts as much as a frequent one",
+    "explanation accuracy": "how well the rules of each class find it by where they fire, whichever class decides "
+    "there: the mean of the F1 of the class and the F1 of the other rows, over the classes",
+    "fidelity": "the share of the answers, one for each row and class, on which rules and network agree, by whether "
+    "the rules of the class fire",
+    "complexity": "the number of literals in the formula of a class, on average; a literal is a condition or its "
+    "negation",
+}
+"""What a measure says, by how its name begins. The page and the sheet define those that they show."""
+
 Figure = tuple[str, str]
 """A number as printed, and its interval; the interval is empty if there is none."""
 
@@ -529,6 +541,11 @@ def differing(result: Result) -> str:
     return f"The summary says how often they give the same answer.{listed}"
 
 
+def defined_measures(shown: Sequence[str]) -> dict[str, str]:
+    """Return what the measures say that are shown, by name; accuracy says it itself."""
+    return {name: words for name, words in MEASURES.items() if any(one.startswith(name) for one in shown)}
+
+
 @dataclass(frozen=True)
 class Agreement:
     """A share of answers on which rules and network agree, and which answers it counts."""
@@ -611,10 +628,12 @@ def render(result: Result) -> str:
 
     pages = environment()
     raw = Markup
+    measures = [metric for metric in result.metrics if not _is_agreement(metric)]
+    classes = class_views(result, apart=result.editing is not None)
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
         result=result,
-        classes=class_views(result, apart=result.editing is not None),
+        classes=classes,
         colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
         confusions=confusions(result),
         lead=lead(result),
@@ -627,7 +646,10 @@ def render(result: Result) -> str:
         measured_rows=counted_rows(result),
         looks="" if result.editing is None else looks_words(result.editing),
         agreements=() if result.editing is not None else agreements(result),
-        measures=[metric for metric in result.metrics if not _is_agreement(metric)],
+        measures=measures,
+        defined_measures=defined_measures([metric.name for metric in measures]),
+        has_decided=any(line.is_decided for view in classes for line in view.lines),
+        has_stability=any(line.recurs for view in classes for line in view.lines),
         in_words=_in_words(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),
