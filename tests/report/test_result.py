@@ -216,6 +216,10 @@ def test_raw_values_keep_gaps_and_leave_out_inexact_rows():
         told = {"seen": raw["seen"].strftime("%Y-%m-%d %H:%M"), "age": None if np.isnan(raw["age"]) else raw["age"]}
         assert row.cells == tuple(told[column] for column in asked)
     assert 0 < inexact < len(result.rows)
+    (started,) = result.inputs
+    day = pd.Timestamp(started.day)
+    assert (started.column, started.categories, day.day) == ("seen", (), 1)
+    assert frame["seen"].min() <= day <= frame["seen"].max()
 
 
 def test_a_class_names_its_best_single_condition_and_dependencies(either):

@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -295,12 +295,20 @@ class ModelMeasurement:
         return names[most], np.asarray(self.aside.table.labels) == most
 
     def inputs(self) -> tuple[InputColumn, ...]:
-        """Return the columns of texts that the rules use, with their categories: the concepts, and the other of two."""
+        """Return the columns of texts that the rules use with their categories, the concepts and the other of two; and
+        those of dates with a typical day.
+        """
         cutting = self.model.schema_.cutting
         others = () if cutting is None else cutting.opposites.values()
         meant = [p for p in (*self.model.schema_.predicates.values(), *others) if p.kind is CATEGORY]
         columns = {column: [str(p.value) for p in meant if p.column == column] for column in self.rules.columns}
-        return tuple(InputColumn(column, tuple(texts)) for column, texts in columns.items() if texts)
+        raw = {column.name: column for column in self.model.schema_.named(self.aside.columns)}
+        days = {name: typical_day(raw[name]) for name in columns if name in raw and KINDS[raw[name].kind] is DATE}
+        return tuple(
+            InputColumn(column, tuple(texts), days.get(column))
+            for column, texts in columns.items()
+            if texts or days.get(column)
+        )
 
     def warnings(self) -> list[str]:
         """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
@@ -402,6 +410,31 @@ class ModelMeasurement:
             return [()] * len(rows)
         told = zip(*(_told_cells(raw[name]) for name in self.rules.columns), strict=True)
         return [() if any(cell is UNTOLD for cell in cells) else cells for cells in told]
+
+
+def typical_day(column: Column) -> str | None:
+    """Return a day in the middle of a column of dates; None if there is none that a field holds.
+
+    It is the first of a month, or where the column spans no such day, the one halfway from the first to the last:
+    it is taken from no row.
+
+    Args:
+        column: a column of dates.
+
+    >>> dates = np.array(["2021-03-09", "2021-04-20", "2021-04-28", "2022-12-31"], dtype="datetime64[us]")
+    >>> typical_day(Column("admitted", "date", dates)), typical_day(Column("admitted", "date", dates[1:3]))
+    ('2021-04-01', '2021-04-24')
+    """
+    days = np.sort(column.values[~column.missing]).astype("datetime64[D]")
+    if not len(days):
+        return None
+    month = days[len(days) // 2].astype("datetime64[M]")
+    firsts = [first.astype("datetime64[D]") for first in (month, month + 1)]
+    within = [first for first in firsts if days[0] <= first <= days[-1]]
+    # Halfway between two equal days would be the day of a row.
+    spread = [days[0] + (days[-1] - days[0]) // 2] if days[0] < days[-1] else firsts
+    day = (within or spread)[0].item()
+    return day.isoformat() if isinstance(day, date) else None
 
 
 UNTOLD = object()
