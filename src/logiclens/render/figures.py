@@ -39,6 +39,8 @@ MEMORABLE = 9
 """The most literals that a person can hold in mind."""
 LINE = 36
 """Letters of a name on one line; a wide one, such as a Chinese letter, counts twice."""
+MOST_LINES = 3
+"""The most lines of the label of a rule; words in its middle are left out of a longer one."""
 MOST_INSIDE = 4
 """With more curves than this, the legend stands beside the axes."""
 
@@ -266,9 +268,10 @@ def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None)
     if left_out > 0:
         ranked = sorted(overlaps[:-1], key=lambda one: -one.coverage)[:MOST_RULES]
         overlaps = [one for one in overlaps[:-1] if one in ranked][:MOST_RULES] + overlaps[-1:]
-    written = [_on_two_lines(short_names([one.label], 2 * LINE)[one.label]) for one in overlaps]
+    written = [_in_words(one.label) for one in overlaps]
     if (axes := checked_axes(axes)) is None:
-        axes = new_axes(7.4, 1.2 + 0.42 * len(overlaps))
+        lines = max(label.count("\n") + 1 for label in written)
+        axes = new_axes(7.4, 1.2 + max(0.42, 0.19 * lines) * len(overlaps))
     # Hatches as well as colours tell the parts apart; the colours are those of Okabe and Ito.
     looks: list[tuple[str, dict[str, Any]]] = [
         ("alone", {"facecolor": "#0072B2", "label": "no other rule fires"}),
@@ -312,6 +315,31 @@ def _on_two_lines(line: str) -> str:
     return f"{line[:place]}\n{line[place:].lstrip()}"
 
 
+def _in_words(label: str) -> str:
+    """Break the label of a rule between words; leave words in the middle out of one that has too many lines."""
+    words = [_cut_middle(word, LINE) for word in _on_one_line(label).split()]
+    lines, begin, end = _wrapped(words), (len(words) + 1) // 2, (len(words) + 1) // 2
+    while len(lines) > MOST_LINES:
+        begin, end = (begin - 1, end) if begin > len(words) - end else (begin, end + 1)
+        lines = _wrapped([*words[:begin], "…", *words[end:]])
+    return "\n".join(lines)
+
+
+def _wrapped(words: Sequence[str]) -> list[str]:
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".lstrip()
+        if _width(longer) <= LINE:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
+
+
 def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
     """Shorten long names in the middle, since beginnings and ends tell most.
 
@@ -320,7 +348,7 @@ def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
     >>> short_names(["mean corpuscular haemoglobin concentration >= 33.25", "age"], 24)
     {'mean corpuscular haemoglobin concentration >= 33.25': 'mean corpusc…on >= 33.25', 'age': 'age'}
     """
-    lines = {name: " ".join("".join(c if c.isprintable() else " " for c in name).split()) for name in names}
+    lines = {name: _on_one_line(name) for name in names}
     lengths = dict.fromkeys(lines, length)
     while True:
         short = {name: _cut_middle(line, lengths[name]) for name, line in lines.items()}
