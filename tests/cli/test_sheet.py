@@ -24,6 +24,22 @@ def sheet(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+def test_lists_of_conditions_are_in_words(result, capsys):
+    result = copy.deepcopy(result)
+    (lean, *_), (cube, *_) = result["classes"][0]["relevance"], result["statistics"]["classes"][0]["cubes"]
+    lean["words"] = "the age is high"
+    result["stability"] = {
+        "resamples": 10, "drawn": "bags", "source": "bags",
+        "concepts": [{"class": "died", "concept": "age >= 78", "frequency": 0.4, "words": "the age is high"}],
+        "cubes": [
+            {"class": "died", "text": cube["text"], "frequency": 0.3, "in_formula": True, "words": "the age is top"}
+        ],
+    }  # fmt: skip
+    shown = sheet(result, capsys)
+    assert "in the rule the age is high █" in shown
+    assert "40% the age is high 30% the rule the age is top (above)" in shown
+
+
 def test_the_key_defines_the_measures_that_are_shown(result, capsys):
     shown = sheet(result, capsys)
     assert [f"{name} is the " in shown for name in ("Fidelity", "Complexity")] == [True, True]

@@ -467,6 +467,18 @@ def test_labels_of_rules_have_whole_words_and_are_inside_the_figure():
     plt.close("all")
 
 
+def test_categories_of_one_column_are_one_bar():
+    meant = {job: Predicate("job", "==", job) for job in ("cook", "nurse")}
+    formula = parse("(cook & old) | (nurse & old) | sick")
+    rules = RuleSet((Rule("ill", formula, (0.9,) * 3),), meant)
+    table = {"job": ["cook", "nurse", "cook", "clerk"], "old": [1, 1, 0, 1], "sick": [0, 1, 0, 0]}
+    axes = rules.plot(table)
+    labels = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert labels == ["ill: job is cook or nurse and old is true", "ill: sick is true", "no rule fires"]
+    drawn = np.array([[bar.get_width() for bar in part] for part in axes.containers]).T
+    assert drawn.tolist() == [[0.25, 0.25, 0], [0, 0.25, 0], [0.5, 0, 0]]
+
+
 def test_rules_without_rows_say_how_to_pass_them():
     with pytest.raises(LogicLensError, match=r"^plot counts rows, .*: pass a table, such as rules\.plot\(table\)\.$"):
         RuleSet((Rule("k", parse("a"), (0.9,)),)).plot()

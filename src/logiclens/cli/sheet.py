@@ -19,7 +19,7 @@ from logiclens.metrics.rule_statistics import (
 from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.rules import ReadRule, read_rules
-from logiclens.words import as_sentence, count_text, figure, interval, percent, share_words, times
+from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
@@ -246,7 +246,8 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
     """Print all concepts that the formula uses, then the most relevant others with why they are not in it."""
     n_used = sum(entry.used for entry in relevance)
     shown = [entry for place, entry in enumerate(relevance) if entry.used or place < n_used + most]
-    width = max((len(entry.concept) for entry in shown), default=0)
+    words = {entry.concept: readable(entry.words or entry.concept) for entry in shown}
+    width = max(map(len, words.values()), default=0)
     inside, outside = ([entry for entry in shown if entry.used is used] for used in (True, False))
     for title, entries in ((f"what the {who} leans on, in the rule", inside), ("and beside the rule", outside)):
         if not entries:
@@ -255,7 +256,7 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
         for entry in entries:
             # Not wrapped, which would break the bars.
             printer.out.print(
-                f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}",
+                f"    {words[entry.concept]:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}",
                 markup=False,
                 highlight=False,
             )
@@ -282,11 +283,11 @@ def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) ->
     for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
         printer.say(f"  {rules.class_words(name)}")
         for entry in [entry for entry in concepts if entry.class_ == name][:8]:
-            printer.say(f"    {percent(entry.frequency):>4}  {entry.concept}", hang=6)
+            printer.say(f"    {percent(entry.frequency):>4}  {entry.words or entry.concept}", hang=6)
         for cube in cubes:
             if cube.class_ == name and (cube.in_formula or cube.frequency >= 0.3):
                 above = " (above)" * cube.in_formula
-                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.text}{above}", hang=6)
+                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.words or cube.text}{above}", hang=6)
 
 
 def _firing(firing: FiringCounts) -> str:

@@ -348,10 +348,11 @@ class RuleSet(DecisionRules):
         return MeasuredTable.of(table, target, weight=weight, by=by).measure(self)
 
     def plot(self, rows: RowsLike | None = None, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
-        """Plot the share of rows that each condition covers, and how far it overlaps with others.
+        """Plot the share of rows that each rule covers, and how far it overlaps with others.
 
-        A bar per cube: the rows on which it fires alone, with others of its class, and with those of other classes,
-        where `resolve` decides. The last bar shows the rows on which none fires.
+        A bar per rule: the rows on which it fires alone, with others of its class, and with those of other classes,
+        where `resolve` decides. Cubes that differ in one category only are one rule. The last bar shows the rows on
+        which none fires.
 
         Args:
             rows: a raw table or rows of concepts; a matrix needs `names`. Rules have no rows of their own.

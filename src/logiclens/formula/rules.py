@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import NO_FACTS, TableFacts, english, recurrence_words
+from logiclens.formula.english import FOUND_LEAST, NO_FACTS, TableFacts, english, recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import (
     PackedRows,
@@ -147,18 +147,24 @@ class Rule:
         return tuple(self.recurrence_of([cube]) for cube in self.cubes)
 
     def recurrence_of(self, cubes: Sequence[Cube]) -> str:
-        """Return the lowest recurrence of some cubes in words; empty if that of one is unknown."""
+        """Return the recurrence of some cubes in words, which differ in one category: that of the one found least.
+
+        It is empty if that of one is unknown.
+        """
         if any(cube in self.edited for cube in cubes):
             return BY_HAND
         counts = [self.recurs[cube] for cube in cubes if cube in self.recurs]
-        return recurrence_words(min(counts), self.bags, "bags") if len(counts) == len(cubes) else ""
+        if len(counts) < len(cubes):
+            return ""
+        return recurrence_words(min(counts), self.bags, "bags") + FOUND_LEAST * (min(counts) < max(counts))
 
     @property
     def recurrence_line(self) -> str:
-        """The recurrence of all cubes in one line; empty if unknown."""
+        """The recurrence of all cubes in one line, once if it is the same for all; empty if unknown."""
         if not self.is_counted and not self.edited:
             return ""
-        return "; ".join(words or "not counted" for words in self.recurrence)
+        lines = [words or "not counted" for words in self.recurrence]
+        return lines[0] if len(set(lines)) == 1 else "; ".join(lines)
 
     @property
     def is_complement(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF
-from logiclens.formula.english import cube_words
+from logiclens.formula.english import category_unions, union_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rules import DecisionRules
 from logiclens.storage import open_whole
@@ -216,13 +216,13 @@ def plot_pareto(
 
 @dataclass(frozen=True)
 class RuleOverlap:
-    """Where one condition fires, as shares of the rows.
+    """Where one rule fires, as shares of the rows.
 
     Attributes:
-        label: the class and the condition in words.
-        alone: rows on which no other condition fires.
+        label: the class and the conditions in words.
+        alone: rows on which no other rule fires.
         same_class: rows on which others of its class fire too, and none of another class.
-        other_class: rows on which a condition of another class fires too.
+        other_class: rows on which a rule of another class fires too.
     """
 
     label: str
@@ -237,21 +237,28 @@ class RuleOverlap:
 
 
 def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
-    """Return for each condition (cube) where it fires alone and with others; last the rows on which none fires."""
-    fired = [rows.unpack(DNF([cube]).evaluate_packed(rows)) for rule in rules.rules for cube in rule.cubes]
-    owner = np.array([place for place, rule in enumerate(rules.rules) for _ in rule.cubes], dtype=np.intp)
+    """Return for each rule where it fires alone and with others; last the rows on which none fires.
+
+    Cubes that differ in one category only are one rule.
+    """
+    read = [
+        (place, union)
+        for place, rule in enumerate(rules.rules)
+        for union in category_unions(rule.cubes, rules.predicates)
+    ]
+    fired = [rows.unpack(DNF(union).evaluate_packed(rows)) for _, union in read]
+    owner = np.array([place for place, _ in read], dtype=np.intp)
     fires = np.array(fired, dtype=np.bool_).reshape(len(owner), rows.n_rows)
     of_class = np.array([fires[owner == place].sum(axis=0) for place in range(len(rules.rules))])
     any_class = of_class.sum(axis=0)
     found = []
-    cubes = [(rule, cube) for rule in rules.rules for cube in rule.cubes]
-    for mine, place, (rule, cube) in zip(fires, owner, cubes, strict=True):
+    for mine, (place, union) in zip(fires, read, strict=True):
         abroad = mine & (any_class > of_class[place])
         shared = mine & ~abroad & (of_class[place] > 1)
-        words = cube_words(cube, rules.predicates, rules.facts)
+        words = union_words(union, rules.predicates, rules.facts)
         found.append(
             RuleOverlap(
-                f"{rules.class_heading(rule.label)}: {words}",
+                f"{rules.class_heading(rules.rules[place].label)}: {words}",
                 float((mine & ~abroad & ~shared).mean()),
                 float(shared.mean()),
                 float(abroad.mean()),
@@ -262,7 +269,7 @@ def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
 
 
 def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None) -> Axes:
-    """Draw a bar for each condition: the rows it covers, split by whether others fire there too."""
+    """Draw a bar for each rule: the rows it covers, split by whether others fire there too."""
     overlaps = rule_overlaps(rules, rows)
     left_out = len(overlaps) - 1 - MOST_RULES
     if left_out > 0:
