@@ -274,6 +274,11 @@ def test_the_page_shows_only_what_the_result_holds():
         assert absent not in text
     assert "No row is rare." in text
     assert "The network never predicts 'rare' on these 12 rows. Weigh the class, or gather more of its rows." in text
+    case = CASES["bare"]()
+    rest = plain(page_of(saved(replace(case, rules=replace(case.rules, otherwise=1)))))
+    assert "No rule is for rare. It is the answer where no rule fires." in rest
+    assert "died is rare where no rule fires." in rest
+    assert "No row is rare." not in rest
     full = plain(page_of(saved(CASES["certified"]())))
     for present in ("Subgroups by gender", "female", "Would other rows have given the same rules?", "came up in"):
         assert present in full

@@ -166,6 +166,7 @@ class ModelMeasurement:
     def klass(self, explained: ClassExplanation) -> ClassResult:
         """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
         head, table = explained.head, self.aside.table
+        explained = self._told_of_the_rest(explained)
         decision = self.statistics[explained.name].decision
         simplest, certificate = self.simplest[head], explained.certificate
         alone = (simplest | DNF.false).evaluate(table.boolean(), table.names)
@@ -206,6 +207,15 @@ class ModelMeasurement:
             decided=self._decided(head),
         )
 
+    def _told_of_the_rest(self, explained: ClassExplanation) -> ClassExplanation:
+        """Return a class with what its reason lacks if it has no rule, but is the answer where no rule fires."""
+        rules = self.rules
+        is_rest = explained.head == rules.otherwise and rules.resolve != "none" and not rules.multilabel
+        if not is_rest or explained.formula != DNF.false or explained.reason is None:
+            return explained
+        reason = f"{explained.reason.rstrip('.')}; {rules.class_words(explained.name)} where no rule fires."
+        return replace(explained, reason=reason)
+
     def _decided(self, head: int) -> tuple[ShareRecord, ...]:
         """Return how often each cube of a class is right on the rows that get the class and on which it fires."""
         told = self.rules.fires(self.packed)[:, head]
@@ -235,7 +245,16 @@ class ModelMeasurement:
             [name in explained.formula.concepts for name in table.names]
         )
         leans = {table.names[j]: float(shares[j]) for j in np.flatnonzero(shown)}
-        return leanings(explained.formula, leans, self.model.table_, head, predicates=predicates, price=explained.price)
+        return leanings(
+            explained.formula,
+            leans,
+            self.model.table_,
+            head,
+            predicates=predicates,
+            price=explained.price,
+            is_price_chosen=explained.is_price_chosen,
+            constant=explained.reason,
+        )
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from logiclens.formula.english import cube_words, gap_words
-from logiclens.formula.rule_set import Rule, who_decides
+from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     Confusion,
     CubeRecord,
@@ -178,7 +178,7 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     rows = "held-out row" if is_held_out else "row"
     read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
     shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
-    constant = _constant(rule)
+    constant = _constant(rule, result.rules)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
@@ -213,11 +213,17 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     )
 
 
-def _constant(rule: Rule) -> str:
-    """Return `never` or `always` for a constant formula, an empty text for any other."""
+def _constant(rule: Rule, rules: RuleSet) -> str:
+    """Return `never` or `always` for a constant formula, an empty text for any other.
+
+    A class without a rule is `rest` if it is the answer where no rule fires.
+    """
     if rule.is_complement or (rule.cubes and all(len(cube) for cube in rule.cubes)):
         return ""
-    return "always" if rule.cubes else "never"
+    if rule.cubes:
+        return "always"
+    is_rest = rules.otherwise is not None and rules.rules[rules.otherwise] is rule
+    return "rest" if is_rest and rules.resolve != "none" and not rules.multilabel else "never"
 
 
 def no_better(result: Result) -> str:
