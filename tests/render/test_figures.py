@@ -444,7 +444,7 @@ def test_rows_that_rules_cannot_read_are_not_drawn(rows, names, said):
     assert plt.get_fignums() == []
 
 
-def test_labels_of_rules_have_whole_words_and_are_inside_the_figure():
+def test_labels_of_rules_have_whole_words_inside_the_figure():
     month = DatePart("month", ("admitted on",))
     meant = {"job": Predicate("job", "==", "cook"), "late": Predicate(month.name, ">=", 10, month)}
     rules = RuleSet((Rule("dead", parse("job & late"), (0.9,)),), meant)

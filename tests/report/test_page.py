@@ -358,7 +358,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     assert "Stability" not in text[text.index("Rule 2 for died") : text.index("Rule 3 for died")]
 
 
-def test_a_card_says_which_of_its_figures_is_of_which_rows():
+def test_a_card_says_of_which_rows_each_share_is():
     result = saved(patients())
     decided = result["classes"][0]["decided"]
     fires, has = (result["statistics"]["classes"][0]["cubes"][0]["confidence"][key] for key in ("total", "hits"))
@@ -382,7 +382,7 @@ def glossary(page: str) -> list[str]:
     )
 
 
-def test_the_page_defines_each_label_that_it_shows(result):
+def test_the_page_defines_each_label_shown(result):
     result = copy.deepcopy(result)
     shown = page_of(result)
     assert {"Right when it decides", "Right when it fires", "Explanation accuracy", "Complexity"} <= {*glossary(shown)}

@@ -51,7 +51,7 @@ def test_parts_of_a_date_share_the_field_of_the_date():
     assert data["dates"] == [[0, 1, 2, 3]]
 
 
-def test_a_state_of_no_named_category_has_one_that_is_listed():
+def test_a_state_without_named_category_has_a_listed_one():
     predicates = {
         "cook": Predicate("job", "==", "cook"), "nurse": Predicate("job", "==", "nurse"),
         "recent": Predicate("admitted", ">=", "2021-03-01"),

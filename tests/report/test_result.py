@@ -249,7 +249,7 @@ def test_a_class_names_its_best_single_condition_and_dependencies(either):
         assert (entry.certified is not None) == model.exact
 
 
-def test_a_class_without_a_rule_says_that_it_is_the_rest(soft):
+def test_a_class_without_a_rule_may_be_the_rest(soft):
     model, _ = soft
     explained = replace(model.explain().classes[0], formula=DNF.false, reason="no rule beats chance.", remedy="")
     rules = RuleSet(tuple(Rule(name, DNF.false, ()) for name in ("dead", "ill")), otherwise=0)

@@ -321,7 +321,9 @@ class ModelMeasurement:
         others = () if cutting is None else cutting.opposites.values()
         meant = [p for p in (*self.model.schema_.predicates.values(), *others) if p.kind is CATEGORY]
         columns = {column: [str(p.value) for p in meant if p.column == column] for column in self.rules.columns}
-        raw = {column.name: column for column in self.model.schema_.named(self.aside.columns)}
+        # A table in an engine has no raw rows.
+        held = self.model.schema_.named(self.aside.columns) if self.aside.columns else ()
+        raw = {column.name: column for column in held}
         days = {name: typical_day(raw[name]) for name in columns if name in raw and KINDS[raw[name].kind] is DATE}
         return tuple(
             InputColumn(column, tuple(texts), days.get(column))
