@@ -423,6 +423,27 @@ def test_a_page_without_raw_values_starts_from_typical_ones(browser, pages, tmp_
     page.context.close()
 
 
+def test_typical_values_are_values_that_the_table_has(browser, pages, tmp_path):
+    def filled(name: str, inputs: list[dict[str, Any]]) -> dict[str, str]:
+        result = pages(name)[1]
+        rows = [{part: row[part] for part in row if part != "cells"} for row in result["rows"]]
+        path = tmp_path / "page.html"
+        path.write_text(render(read_result({**result, "rows": rows, "inputs": inputs})), encoding="utf-8")
+        page = browser.new_context().new_page()
+        page.goto(path.as_uri())
+        shown = page.evaluate(
+            """[...document.querySelectorAll("[data-column]")].map((field) =>
+              field.tagName === "SELECT" ? field.selectedOptions[0].textContent : field.value)"""
+        )
+        page.context.close()
+        return dict(zip(pages(name)[0].rules.columns, shown, strict=True))
+
+    assert filled("patients", pages("patients")[1]["inputs"])["unit"] in {"MICU", "CCU", "SICU"}
+    days = [{"column": column, "categories": [], "day": "2019-08-01"} for column in ("begun", "ended")]
+    shown = filled("dates", days)
+    assert shown["begun"][:4] == "2019"
+
+
 # For everyone ------------------------------------------------------------------------------------------------------
 
 

@@ -538,6 +538,40 @@ def test_diff_tells_rules_in_the_words_of_the_sheet(tmp_path):
     assert "  no longer where age from 40 to below 60 and sex is man\n" in run.stdout
 
 
+def test_diff_reads_categories_of_one_column_as_one_rule(tmp_path):
+    meant = {name: Predicate("job", "==", name) for name in ("cook", "nurse", "clerk")}
+    meant |= {
+        "old": Predicate("age", ">=", 60.0),
+        "very": Predicate("age", ">=", 80.0),
+        "m": Predicate("sex", "==", "man"),
+    }
+    facts = TableFacts("died", complete=("age", "sex"), categories={"sex": ("man", "woman")})
+
+    def differ(before: str, after: str) -> str:
+        for name, yes in (("a.json", before), ("b.json", after)):
+            formula = parse(yes)
+            counts = {cube: 10 - place for place, cube in enumerate(formula.cubes)}
+            both = (Rule("yes", formula, (0.9,) * len(formula), counts, 10), Rule("no", DNF.false, ()))
+            rules = RuleSet(both, meant, otherwise=1, facts=facts)
+            rules_file(tmp_path / name, rules, lambda content: None)
+        return logiclens("diff", "a.json", "b.json", cwd=tmp_path).stdout
+
+    several = "(cook & old) | (nurse & old)"
+    told = differ(f"{several} | (clerk & m)", "clerk & m")
+    assert "  gone: job is cook or nurse and age is at least 60\n" in told
+    assert told.count("gone:") == 1
+    assert "  no longer where job is cook or nurse and age is at least 60\n" in told
+    told = differ("clerk & m", f"(clerk & m) | {several}")
+    assert "  new: job is cook or nurse and age is at least 60 (recurs in 8 of 10 bags with the category found" in told
+    told = differ(several, several.replace("old", "very"))
+    assert (
+        "  changed: job is cook or nurse and age is at least 60: age is at least 60 becomes age is at least 80" in told
+    )
+    assert told.count("changed:") == 1
+    # Outside the rules, the other of two categories has its name.
+    assert "  no longer where age is at least 60 and sex is woman\n" in differ("old", "old & m")
+
+
 def test_diff_tells_what_otherwise_gained_and_lost(tmp_path):
     """Before, the classes are a rule and the rest; now they are the rest and a rule."""
     meant = {"old": Predicate("age", ">=", 60.0), "low": Predicate("bp", ">=", 125.0)}

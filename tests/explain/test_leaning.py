@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
 from logiclens.concepts.concept_table import ConceptTable
+from logiclens.estimator import EntropyClassifier
 from logiclens.explain.leaning import leanings
 from logiclens.formula import Complement, Predicate, parse
 
@@ -43,8 +45,8 @@ def test_the_gain_is_that_of_the_best_added_condition(head):
     )}  # fmt: skip
     before, after = (f1_score(truth, said, average="macro") for said in (BITS[:, 0] > 0, truth))
     assert found["job is cook"] == (
-        "the search preferred the shorter rule, although adding it would gain "
-        f"{100 * (after - before):.1f} points of F1 on these rows"
+        f"adding it would gain {100 * (after - before):.1f} points of F1, and a condition must earn 1.0 points; "
+        "still the search preferred the shorter rule"
     )
     assert found["noise"] == "adding it would gain nothing"
 
@@ -54,6 +56,21 @@ def test_a_gain_below_the_price_is_said_with_the_price():
     found = leanings(parse("old"), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.9)
     reason = next(lean.reason for lean in found if lean.concept == "job is cook")
     assert reason.endswith("and a condition must earn 90.0 points")
+    found = leanings(
+        parse("old"), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.9, is_price_chosen=True
+    )  # fmt: skip
+    reason = next(lean.reason for lean in found if lean.concept == "job is cook")
+    assert reason.endswith(" and a condition must earn 90.0 points, the price that cross-validation chose")
+
+
+@pytest.mark.parametrize("text", ["False", "True"])
+def test_a_class_without_a_rule_has_its_own_reason(text):
+    truth = (BITS[:, 0] > 0) & (BITS[:, 1] == 0)
+    for given, wanted in (("no rule beats chance.", "no rule beats chance"), (None, "the class has no rule")):
+        found = leanings(
+            parse(text), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.01, constant=given
+        )  # fmt: skip
+        assert [lean.reason for lean in found] == [wanted, *["for the same reason"] * 3]
 
 
 def test_other_conditions_on_the_column_are_named():
@@ -61,3 +78,17 @@ def test_other_conditions_on_the_column_are_named():
     found = leanings(parse('old & ~"job is clerk"'), RELEVANCE, rows(truth), 1, predicates=PREDICATES)
     reason = next(lean.reason for lean in found if lean.concept == "job is cook")
     assert reason == "other conditions of the rule are on job; adding it would gain nothing"
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_other_class_has_the_same_price(exact):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.integers(0, 2, size=(300, 3)), columns=["a", "b", "c"])
+    labels = (table.a & table.b) ^ (rng.random(300) < 0.1)
+    for price in (None, 0.02):
+        model = EntropyClassifier(committee=3, epochs=30, price=price, exact=exact).fit(table, labels)
+        classes = model.explain().classes
+        assert any(isinstance(one.formula, Complement) for one in classes)
+        assert len({one.price for one in classes}) == 1
+        assert classes[0].price is not None
+        assert [one.is_price_chosen for one in classes] == [price is None] * 2

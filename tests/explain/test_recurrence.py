@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from logiclens.estimator import EntropyClassifier
 from logiclens.explain.candidates import formula_of
 from logiclens.explain.choice import LearnedRules, learn_rules
 from logiclens.explain.stability import alike, cuts_of, known_recurrence, selection_frequencies, with_recurrence
-from logiclens.export import from_json, rules_schema, to_dict, to_json, to_latex, to_pmml, to_python, to_sql
+from logiclens.export import from_json, rules_schema, to_dict, to_english, to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.export.registry import format_named
 from logiclens.formula import DNF, Complement, Cube, Literal, Rule, RuleSet, parse
 from logiclens.formula.english import recurrence_words
@@ -189,6 +190,25 @@ def test_sql_has_a_comment_at_each_cube(dialect):
     undecided = to_sql(replace(RULES, resolve="none"), dialect=dialect)
     assert undecided.count(f"/* {SELDOM}; {HALF}; {ALWAYS} */") == 1
     assert "/*" not in to_sql(without_counts(RULES), dialect=dialect, what="both")
+
+
+def test_categories_of_one_rule_have_one_recurrence():
+    meant = {job: Predicate("job", "==", job) for job in ("cook", "nurse")}
+    formula = parse("(cook & old) | (nurse & old)")
+    for counts, said in (
+        ((9, 9), "recurs in 9 of 10 bags"),
+        ((10, 9), "recurs in 9 of 10 bags with the category found least"),
+    ):
+        rule = Rule("ill", formula, (0.9, 0.9), counts_of(formula, *counts), 10)
+        rules = RuleSet((rule, Rule("well", DNF.false, ())), meant, resolve="order", otherwise=1)
+        assert [line for line in to_english(rules).splitlines() if "recurs" in line] == [
+            f"ill if job is cook or nurse and old is true: {said}."
+        ]
+        assert re.findall(r"/\* (.*?) \*/", to_sql(rules)) == [said]
+        assert "if job is cook or nurse and old is true. Where" in to_english(replace(rules, resolve="confidence"))
+    same = replace(rule, recurs=counts_of(formula, 9, 9))
+    each = to_sql(replace(rules, rules=(same, rules.rules[1])), what="formulas")
+    assert re.findall(r"/\* (.*?) \*/", each) == ["recurs in 9 of 10 bags"]
 
 
 def test_python_has_a_comment_at_each_cube():

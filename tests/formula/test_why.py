@@ -379,7 +379,8 @@ def test_categories_of_one_column_are_one_reason():
         {"old": Predicate("age", ">=", 60), **jobs},
         otherwise=1,
     )
-    union = "fails: age is at least 60 and job is cook, nurse or clerk (recurs in only 3 of 10 bags, less than half)"
+    least = "recurs in only 3 of 10 bags, less than half with the category found least"
+    union = f"fails: age is at least 60 and job is cook, nurse or clerk ({least})"
     for row, said in (
         ({"age": 70, "job": "pilot"}, [f"{union}, for lack of: job is cook, nurse or clerk (it is pilot)"]),
         ({"age": 50, "job": "nurse"}, [f"{union}, for lack of: age is at least 60 (it is 50)"]),

@@ -287,6 +287,9 @@ def test_the_ward_as_json_and_as_a_frame():
     for name in SHARES:
         assert (frame[name].dropna() == (frame[f"{name}_hits"] / frame[f"{name}_total"]).dropna()).all()
     assert (frame["cube"] == "whole formula").sum() == 8
+    assert row["words"] == "old is true and smoker is true"
+    whole = frame[(frame["cube"] == "whole formula") & (frame["class"] == "ill")]["words"]
+    assert set(whole) == {str(RULES).splitlines()[0]}
 
 
 def test_rules_that_never_fire_and_rules_that_always_do():

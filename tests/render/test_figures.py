@@ -18,7 +18,9 @@ from logiclens.cli.sheet import bar
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
-from logiclens.formula import Rule, RuleSet, parse
+from logiclens.formula import DNF, Cube, Literal, Predicate, Rule, RuleSet, parse
+from logiclens.formula.date_parts import DatePart
+from logiclens.formula.english import cube_words
 from logiclens.nn import EntropyNet
 from logiclens.render.figures import (
     heat_map,
@@ -439,4 +441,45 @@ def test_many_rules_leave_out_those_that_cover_least():
 def test_rows_that_rules_cannot_read_are_not_drawn(rows, names, said):
     with pytest.raises(LogicLensError, match=said):
         RuleSet((Rule("k", parse("a"), (0.9,)),)).plot(rows, names=names)
+    assert plt.get_fignums() == []
+
+
+def test_labels_of_rules_have_whole_words_inside_the_figure():
+    month = DatePart("month", ("admitted on",))
+    meant = {"job": Predicate("job", "==", "cook"), "late": Predicate(month.name, ">=", 10, month)}
+    rules = RuleSet((Rule("dead", parse("job & late"), (0.9,)),), meant)
+    table = {"job": ["cook", "nurse"], "admitted on": ["2021-11-03", "2021-02-01"]}
+    axes = rules.plot(table)
+    words = cube_words(rules.rules[0].cubes[0], rules.predicates, rules.facts)
+    label = axes.get_yticklabels()[0]
+    assert label.get_text().replace("\n", " ") == f"dead: {words}"
+    axes.figure.draw_without_rendering()
+    assert label.get_window_extent().x0 >= 0
+    plt.close("all")
+    names = [f"a condition of {letter * 6}" for letter in "abcdefgh"]
+    long = RuleSet((Rule("dead", DNF([Cube(map(Literal, names))]), (0.9,)),))
+    text = long.plot({name: [1, 0] for name in names}).get_yticklabels()[0].get_text()
+    assert text.count("\n") == 2
+    kept = text.replace("\n", " ").split(" … ")
+    full = "dead: " + cube_words(long.rules[0].cubes[0], {}, long.facts)
+    assert full.startswith(f"{kept[0]} ")
+    assert full.endswith(f" {kept[1]}")
+    plt.close("all")
+
+
+def test_categories_of_one_column_are_one_bar():
+    meant = {job: Predicate("job", "==", job) for job in ("cook", "nurse")}
+    formula = parse("(cook & old) | (nurse & old) | sick")
+    rules = RuleSet((Rule("ill", formula, (0.9,) * 3),), meant)
+    table = {"job": ["cook", "nurse", "cook", "clerk"], "old": [1, 1, 0, 1], "sick": [0, 1, 0, 0]}
+    axes = rules.plot(table)
+    labels = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert labels == ["ill: job is cook or nurse and old is true", "ill: sick is true", "no rule fires"]
+    drawn = np.array([[bar.get_width() for bar in part] for part in axes.containers]).T
+    assert drawn.tolist() == [[0.25, 0.25, 0], [0, 0.25, 0], [0.5, 0, 0]]
+
+
+def test_rules_without_rows_say_how_to_pass_them():
+    with pytest.raises(LogicLensError, match=r"^plot counts rows, .*: pass a table, such as rules\.plot\(table\)\.$"):
+        RuleSet((Rule("k", parse("a"), (0.9,)),)).plot()
     assert plt.get_fignums() == []

@@ -274,6 +274,11 @@ def test_the_page_shows_only_what_the_result_holds():
         assert absent not in text
     assert "No row is rare." in text
     assert "The network never predicts 'rare' on these 12 rows. Weigh the class, or gather more of its rows." in text
+    case = CASES["bare"]()
+    rest = plain(page_of(saved(replace(case, rules=replace(case.rules, otherwise=1)))))
+    assert "This is the answer where no rule for common fires." in rest
+    assert "died is rare otherwise, where no rule for" in rest
+    assert "No row is rare." not in rest
     full = plain(page_of(saved(CASES["certified"]())))
     for present in ("Subgroups by gender", "female", "Would other rows have given the same rules?", "came up in"):
         assert present in full
@@ -343,6 +348,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
+    assert "It decides" not in card
     assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such rows are died." in card
     assert f"Right when it decides {100 * right:.0f}% " in card
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()
@@ -350,6 +356,44 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     assert f"all rows {100 * (rows['label'] == 'died').mean():.0f}%" in card
     assert "Stability 3 of 10 bags found it again, less than half" in card
     assert "Stability" not in text[text.index("Rule 2 for died") : text.index("Rule 3 for died")]
+
+
+def test_a_card_says_of_which_rows_each_share_is():
+    result = saved(patients())
+    decided = result["classes"][0]["decided"]
+    fires, has = (result["statistics"]["classes"][0]["cubes"][0]["confidence"][key] for key in ("total", "hits"))
+
+    def card() -> str:
+        text = plain(page_of(result))
+        return text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
+
+    decided[0] = counted_share(2, 5)
+    assert f"{100 * has / fires:.0f}% of them are died. It decides 5 of these {fires:.0f} rows. " in card()
+    assert "2 of 5 rows that it decides are died." in card()
+    assert "such rows" not in card()
+    decided[0] = counted_share(0, 0)
+    assert f"It decides none of these {fires:.0f} rows." in card()
+
+
+def glossary(page: str) -> list[str]:
+    """The words that the page defines."""
+    return re.findall(
+        r"<dt>([^<]*)</dt>", page[page.index('<dl class="glossary">') : page.index('id="data-and-model"')]
+    )
+
+
+def test_the_page_defines_each_label_shown(result):
+    result = copy.deepcopy(result)
+    shown = page_of(result)
+    assert {"Right when it decides", "Right when it fires", "Explanation accuracy", "Complexity"} <= {*glossary(shown)}
+    assert "or consistency" not in shown
+    assert "Macro-F1" not in glossary(shown)
+    named = [{**result["metrics"][0], "name": name} for name in ("model accuracy", "macro-F1 of the rules' decision")]
+    for entry in result["classes"]:
+        entry["decided"] = []
+    words = glossary(page_of({**result, "metrics": named}))
+    assert "Macro-F1" in words
+    assert not {"Right when it decides", "Explanation accuracy", "Complexity"} & {*words}
 
 
 def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
@@ -555,7 +599,8 @@ def test_a_rule_with_few_rows_has_as_many_dots():
     entry["decided"] = [counted_share(6, 6), counted_share(3, 8), counted_share(150, 200)]
     page = page_of(result)
     assert re.findall(r'class="icons" [^>]*aria-label="([^"]*died)"', page)[:3] == [
-        "6 of 6 such rows are died", "3 of 8 such rows are died", "75 of 100 such rows are died"
+        "6 of 6 rows that it decides are died", "3 of 8 rows that it decides are died",
+        "75 of 100 rows that it decides are died",
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,8 @@ from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
-from logiclens.report.measurement import MOST_ROWS, Source, result_of
+from logiclens.formula import DNF, Rule, RuleSet
+from logiclens.report.measurement import MOST_ROWS, ModelMeasurement, Source, result_of
 from logiclens.report.page import render
 from logiclens.report.result import FiringCounts, Result, UnusedColumn, read_result
 
@@ -216,6 +218,10 @@ def test_raw_values_keep_gaps_and_leave_out_inexact_rows():
         told = {"seen": raw["seen"].strftime("%Y-%m-%d %H:%M"), "age": None if np.isnan(raw["age"]) else raw["age"]}
         assert row.cells == tuple(told[column] for column in asked)
     assert 0 < inexact < len(result.rows)
+    (started,) = result.inputs
+    day = pd.Timestamp(started.day)
+    assert (started.column, started.categories, day.day) == ("seen", (), 1)
+    assert frame["seen"].min() <= day <= frame["seen"].max()
 
 
 def test_a_class_names_its_best_single_condition_and_dependencies(either):
@@ -241,6 +247,18 @@ def test_a_class_names_its_best_single_condition_and_dependencies(either):
         assert all(c.used or c.reason for c in entry.relevance)
         assert {c.concept for c in entry.relevance if c.used} <= set(model.rules_.formulas[place].concepts)
         assert (entry.certified is not None) == model.exact
+
+
+def test_a_class_without_a_rule_may_be_the_rest(soft):
+    model, _ = soft
+    explained = replace(model.explain().classes[0], formula=DNF.false, reason="no rule beats chance.", remedy="")
+    rules = RuleSet(tuple(Rule(name, DNF.false, ()) for name in ("dead", "ill")), otherwise=0)
+    told = [
+        ModelMeasurement._told_of_the_rest(SimpleNamespace(rules=one), explained).reason
+        for one in (rules, replace(rules, otherwise=1), replace(rules, resolve="none"))
+    ]
+    alone = "no rule beats chance."
+    assert told == ["no rule beats chance; the class is dead where no rule fires.", alone, alone]
 
 
 def test_subgroups_are_counted_on_the_same_rows(either):

@@ -25,7 +25,7 @@ from logiclens.formula.diff import (
     regions,
 )
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
-from logiclens.formula.english import TableFacts, category_unions, cube_words, union_words
+from logiclens.formula.english import TableFacts, category_unions, region_words, union_words
 from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -231,7 +231,7 @@ def _class(
         "identical": found.before == found.after,
         "equivalent": same,
         "otherwise": {"before": isinstance(found.before, Complement), "after": isinstance(found.after, Complement)},
-        "changes": [] if same else [_told(change, name, old, new) for change in _paired(found.changes, old, new)],
+        "changes": [] if same else _changes(_paired(found.changes, old, new), name, old, new),
         "gained": None if gained is None else format_formula(gained, "unicode"),
         "lost": None if lost is None else format_formula(lost, "unicode"),
         "now_also": now_also or [],
@@ -247,7 +247,7 @@ def _in_words(formula: DNF | Complement, *rules: RuleSet) -> list[str] | None:
         return None
     known = {concept: one.predicate(concept) for one in reversed(rules) for concept in one.concepts}
     facts = _common_facts(rules)
-    return [union_words(union, known, facts) for union in category_unions(found.cubes, known)]
+    return region_words(found.cubes, known, facts)
 
 
 def _common_facts(rules: Sequence[RuleSet]) -> TableFacts:
@@ -257,6 +257,12 @@ def _common_facts(rules: Sequence[RuleSet]) -> TableFacts:
     return TableFacts(
         whole=tuple(column for column in columns if all(column in facts.whole for facts in users[column])),
         complete=tuple(column for column in columns if all(column in facts.complete for facts in users[column])),
+        categories={
+            column: users[column][0].categories[column]
+            for column in columns
+            if len({frozenset(facts.categories.get(column, ())) for facts in users[column]}) == 1
+            and column in users[column][0].categories
+        },
     )
 
 
@@ -302,30 +308,46 @@ def _asked(literal: Literal, rules: RuleSet) -> tuple[str, str, bool]:
     return predicate.column, predicate.operator, literal.positive
 
 
-def _told(change: CubeChange, name: str, old: RuleSet, new: RuleSet) -> str:
-    """Return a change as one line; a new rule says how often it recurs, if that is known."""
-    if change.after is None:
-        return f"gone: {_shown(change.before, old)}"
-    rule = new.rule(name)
-    recurrence = dict(zip(rule.cubes, rule.recurrence, strict=True)).get(change.after, "")
+def _changes(changes: Sequence[CubeChange], name: str, old: RuleSet, new: RuleSet) -> list[str]:
+    """Return a line for each change; cubes that differ in one category only and change alike are one rule."""
+    alike: dict[Any, dict[Cube, CubeChange]] = {}
+    for change in changes:
+        (cube,) = [one for one in (change.before, change.after) if one is not None][:1]
+        kind = "gone" if change.after is None else "new" if change.before is None else "changed"
+        steps = (change.dropped, change.added) if kind == "changed" else ()
+        alike.setdefault((kind, steps), {})[cube] = change
+    known = {**new.predicates, **old.predicates}
+    unions = [[of[cube] for cube in union] for of in alike.values() for union in category_unions(list(of), known)]
+    place = {id(change): at for at, change in enumerate(changes)}
+    return [_told(union, name, old, new) for union in sorted(unions, key=lambda union: place[id(union[0])])]
+
+
+def _told(changes: Sequence[CubeChange], name: str, old: RuleSet, new: RuleSet) -> str:
+    """Return changes of one rule as one line; a new rule says how often it recurs, if that is known."""
+    before = [change.before for change in changes if change.before is not None]
+    after = [change.after for change in changes if change.after is not None]
+    if not after:
+        return f"gone: {_shown(before, old)}"
+    rule, [change, *_] = new.rule(name), changes
+    recurrence = rule.recurrence_of(after) if set(after) <= set(rule.cubes) else ""
     recurrence = f" ({recurrence})" if recurrence else ""
-    if change.before is None:
-        return f"new: {_shown(change.after, new)}{recurrence}"
+    if not before:
+        return f"new: {_shown(after, new)}{recurrence}"
     steps, added = [], list(change.added)
     for literal in change.dropped:
         moved = next((other for other in added if _asked(other, new) == _asked(literal, old)), None)
         if moved is None:
-            steps.append(f"without {_shown(Cube([literal]), old)}")
+            steps.append(f"without {_shown([Cube([literal])], old)}")
         else:
             added.remove(moved)
-            steps.append(f"{_shown(Cube([literal]), old)} becomes {_shown(Cube([moved]), new)}")
-    steps += [f"with {_shown(Cube([literal]), new)}" for literal in added]
-    return f"changed: {_shown(change.before, old)}: {', '.join(steps)}{recurrence}"
+            steps.append(f"{_shown([Cube([literal])], old)} becomes {_shown([Cube([moved])], new)}")
+    steps += [f"with {_shown([Cube([literal])], new)}" for literal in added]
+    return f"changed: {_shown(before, old)}: {', '.join(steps)}{recurrence}"
 
 
-def _shown(cube: Cube | None, rules: RuleSet) -> str:
-    """Return a cube in words."""
-    return cube_words(Cube([]) if cube is None else cube, rules.predicates, rules.facts)
+def _shown(union: Sequence[Cube], rules: RuleSet) -> str:
+    """Return a cube, or cubes that differ in one category only, in words."""
+    return union_words(union, rules.predicates, rules.facts)
 
 
 def _otherwise(rules: RuleSet) -> str | None:
@@ -341,8 +363,8 @@ def _swapped(old: RuleSet, new: RuleSet, never: Callable[[Cube], bool]) -> list[
     pairs = [(first, then) for at, then in enumerate(kept) for first in kept[at + 1 :] if now[first] < now[then]]
     return [
         {
-            "first": {"class": first[0], "rule": _shown(first[1], new)},
-            "then": {"class": then[0], "rule": _shown(then[1], old)},
+            "first": {"class": first[0], "rule": _shown([first[1]], new)},
+            "then": {"class": then[0], "rule": _shown([then[1]], old)},
         }
         for first, then in pairs
         if first[0] != then[0] and not first[1].excludes(then[1]) and not never(Cube([*first[1], *then[1]]))

@@ -19,6 +19,7 @@ from logiclens.cli.sheet import (
     print_confusions,
     print_rules,
     print_subgroup,
+    read_measures,
     rules_first,
 )
 from logiclens.cli.tables import Counting, check_column, check_columns, labelled, told_apart
@@ -271,7 +272,7 @@ def _tell(score: Score, json: str | None, by: str | None, *, quiet: bool) -> Non
     for sentence in gap_words(score.rules.formulas, score.rules.predicates):
         printer.say(sentence, hang=0)
     printer.say()
-    printer.prose(READ_RULES)
+    printer.prose(f"{READ_RULES} {read_measures(['macro-F1'] if score.macro_f1 is not None else [])}")
 
 
 def _words(model: SavedModel) -> dict[str, Words]:

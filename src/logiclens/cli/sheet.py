@@ -16,10 +16,10 @@ from logiclens.metrics.rule_statistics import (
     DecisionRecord,
     SubgroupRecord,
 )
-from logiclens.report.page import no_better
+from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.rules import ReadRule, read_rules
-from logiclens.words import count_text, figure, interval, percent, share_words, times
+from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
     from logiclens.estimator.cross_validation import MetricOverFolds
@@ -102,7 +102,18 @@ def print_sheet(printer: Printer, result: Result) -> None:
         printer.say(_firing(result.firing), hang=0)
     printer.say()
     recurrence = READ_NO_RECURRENCE if result.stability is None else READ_RECURRENCE[result.stability.drawn]
-    printer.prose(f"How to read this. {READ_RULES} {READ_EXACT if result.exact else READ_FORMULA}{recurrence}")
+    shown = [metric.name for metric in result.metrics]
+    form = READ_EXACT if result.exact else READ_FORMULA
+    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
+
+
+def read_measures(shown: Sequence[str]) -> str:
+    """Return a sentence for each of the measures that are shown, by name, that says what it measures.
+
+    >>> read_measures(["model accuracy", "fidelity, by firing"])[:43]
+    'Fidelity is the share of the answers, one f'
+    """
+    return " ".join(as_sentence(f"{name} is {words}") for name, words in defined_measures(shown).items())
 
 
 Named = TypeVar("Named", ClassResult, ClassRecord)
@@ -235,7 +246,8 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
     """Print all concepts that the formula uses, then the most relevant others with why they are not in it."""
     n_used = sum(entry.used for entry in relevance)
     shown = [entry for place, entry in enumerate(relevance) if entry.used or place < n_used + most]
-    width = max((len(entry.concept) for entry in shown), default=0)
+    words = {entry.concept: readable(entry.words or entry.concept) for entry in shown}
+    width = max(map(len, words.values()), default=0)
     inside, outside = ([entry for entry in shown if entry.used is used] for used in (True, False))
     for title, entries in ((f"what the {who} leans on, in the rule", inside), ("and beside the rule", outside)):
         if not entries:
@@ -244,7 +256,7 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
         for entry in entries:
             # Not wrapped, which would break the bars.
             printer.out.print(
-                f"    {entry.concept:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}",
+                f"    {words[entry.concept]:<{width}}  {bar(entry.relevance)} {entry.relevance:.2f}",
                 markup=False,
                 highlight=False,
             )
@@ -271,11 +283,11 @@ def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) ->
     for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
         printer.say(f"  {rules.class_words(name)}")
         for entry in [entry for entry in concepts if entry.class_ == name][:8]:
-            printer.say(f"    {percent(entry.frequency):>4}  {entry.concept}", hang=6)
+            printer.say(f"    {percent(entry.frequency):>4}  {entry.words or entry.concept}", hang=6)
         for cube in cubes:
             if cube.class_ == name and (cube.in_formula or cube.frequency >= 0.3):
                 above = " (above)" * cube.in_formula
-                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.text}{above}", hang=6)
+                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.words or cube.text}{above}", hang=6)
 
 
 def _firing(firing: FiringCounts) -> str:

@@ -58,6 +58,7 @@ class Choice:
         trials: cross-validation results for each price of the path; empty if there were too few rows.
         bags: for each member of the committee, the formula found on its bag at the same price and share.
         note: a remark on the choice for the reader.
+        is_price_chosen: whether cross-validation chose the price, which else was given.
     """
 
     klass: int
@@ -69,6 +70,7 @@ class Choice:
     trials: tuple[Trial, ...]
     bags: tuple[tuple[Codes, ...], ...] = ()
     note: str | None = None
+    is_price_chosen: bool = False
 
     @property
     def n_literals(self) -> int:
@@ -374,7 +376,12 @@ def _chosen_together(
         search = formula_search(everything, klass, taken.share, config, far=FAR_OF_ALL)
         (point,) = search.path([taken.price])
         point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
-        choices.append(Choice(klass, taken.share, taken.price, point.cubes, everything.names, (point,), ()))
+        choices.append(
+            Choice(
+                klass, taken.share, taken.price, point.cubes, everything.names, (point,), (),
+                is_price_chosen=config.price is None,
+            )
+        )  # fmt: skip
         tell(n_prices + len(choices))
     return choices
 
@@ -413,7 +420,9 @@ def _chosen(
             path, point = _lower(search, path, taken, everything, config)
         cubes = everything.plain(search.plainest(point).cubes)
         points = tuple(_plain(everything, path))
-        choice = Choice(klass, share, point.price, cubes, everything.names, points, tried)
+        choice = Choice(
+            klass, share, point.price, cubes, everything.names, points, tried, is_price_chosen=config.price is None
+        )
         # The search on all rows may miss what the folds found.
         is_found = config.price is not None or everything.fit(klass, cubes, config.costs) >= taken.fit - FIT
         options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))

@@ -201,7 +201,9 @@ def explain_learned(
     by_class = {choice.klass: choice for choice in choices}
     classes = []
     for head, formula in enumerate(formulas):
-        classes.append(_learned_class(reading, head, FoundFormula(formula, by_class.get(head)), exclusive))
+        other = choices[0] if choices and isinstance(formula, Complement) else None
+        found = FoundFormula(formula, by_class.get(head), choice_of_other=other)
+        classes.append(_learned_class(reading, head, found, exclusive))
     return Explanation(tuple(classes))
 
 
@@ -235,6 +237,7 @@ def _learned_class(
         reason = f"no rule for {quoted(name)} is right on enough rows and more often than chance."
         remedy = "Gather more rows of the class, or ask for less support (min_support, --min-support)."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
+    priced = found.choice or found.choice_of_other
     return ClassExplanation(
         name=name,
         head=head,
@@ -252,7 +255,8 @@ def _learned_class(
         remedy=remedy,
         reading=reading,
         path=() if found.choice is None else found.choice.points,
-        price=None if found.choice is None else found.choice.price,
+        price=None if priced is None else priced.price,
+        is_price_chosen=priced is not None and priced.is_price_chosen,
     )
 
 

@@ -52,11 +52,21 @@ def explain_exact(
     """
     reading = read(network, rows.hard(), "threshold", exact=True)
     chosen = {choice.klass: choice for choice in choices}
-    classes = tuple(_explained(reading, head, chosen.get(head.head)) for head in certificate.heads)
+    classes = tuple(
+        _explained(
+            reading,
+            head,
+            chosen.get(head.head),
+            choices[0] if choices and isinstance(head.formula, Complement) else None,
+        )
+        for head in certificate.heads
+    )
     return Explanation(classes, rows=rows)
 
 
-def _explained(reading: Reading, certified: HeadCertificate, choice: Choice | None) -> ClassExplanation:
+def _explained(
+    reading: Reading, certified: HeadCertificate, choice: Choice | None, choice_of_other: Choice | None
+) -> ClassExplanation:
     head, formula = certified.head, certified.formula
     fires = formula.evaluate(reading.bits, reading.table.names)
     answers, weight = reading.yes[:, head], reading.table.weight
@@ -71,6 +81,7 @@ def _explained(reading: Reading, certified: HeadCertificate, choice: Choice | No
             "weight."
         )
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
+    priced = choice or choice_of_other
     return ClassExplanation(
         name=certified.name,
         head=head,
@@ -89,7 +100,8 @@ def _explained(reading: Reading, certified: HeadCertificate, choice: Choice | No
         reading=reading,
         certificate=certified,
         path=() if choice is None else choice.points,
-        price=None if choice is None else choice.price,
+        price=None if priced is None else priced.price,
+        is_price_chosen=priced is not None and priced.is_price_chosen,
     )
 
 

@@ -42,6 +42,8 @@ def leanings(
     *,
     predicates: Mapping[str, Predicate],
     price: float | None = None,
+    is_price_chosen: bool = False,
+    constant: str | None = None,
 ) -> tuple[Leaning, ...]:
     """Return the concepts of a rule, then the other relevant ones, each by relevance.
 
@@ -52,16 +54,31 @@ def leanings(
         head: the place of the class.
         predicates: meanings of the concepts.
         price: the macro-F1 that a literal had to earn in the search. Default: None, unknown.
+        is_price_chosen: whether cross-validation chose the price.
+        constant: why the formula is constant, which is then the reason why no condition is in a rule. Default: None,
+            not known.
     """
     ranked, used = sorted(relevance.items(), key=lambda item: -item[1]), set(formula.concepts)
     inside = [Leaning(name, share, used=True, reason=_little(share)) for name, share in ranked if name in used]
-    measured, outside = _Measured.of(formula, rows, head), list[Leaning]()
-    for name, share in ranked:
-        if name not in used:
-            tried = measured if len(outside) < MOST_REASONS else None
-            reason = _reason(rows, name, formula, predicates, tried, price)
-            outside.append(Leaning(name, share, used=False, reason=reason))
-    return (*inside, *outside)
+    outside = [name for name, _ in ranked if name not in used]
+    if formula.is_constant:
+        own = (constant or "the class has no rule").rstrip(".")
+        reasons = {name: "for the same reason" if place else own for place, name in enumerate(outside)}
+    else:
+        measured, earn = _Measured.of(formula, rows, head), _earn(price, is_price_chosen=is_price_chosen)
+        reasons = {
+            name: _reason(rows, name, formula, predicates, measured if place < MOST_REASONS else None, price, earn)
+            for place, name in enumerate(outside)
+        }
+    return (*inside, *(Leaning(name, relevance[name], used=False, reason=reasons[name]) for name in outside))
+
+
+def _earn(price: float | None, *, is_price_chosen: bool) -> str:
+    """Say what a condition must earn; nothing if it is not known."""
+    if price is None:
+        return ""
+    chosen = ", the price that cross-validation chose" * is_price_chosen
+    return f", and a condition must earn {figure(100 * price, 'points')}{chosen}"
 
 
 def _little(relevance: float) -> str:
@@ -109,6 +126,7 @@ def _reason(
     predicates: Mapping[str, Predicate],
     measured: _Measured | None,
     price: float | None,
+    earn: str,
 ) -> str:
     """Say why a concept that the network leans on is not in the rule."""
     if concept in rows.names and not rows.is_literal[rows.names.index(concept)]:
@@ -118,11 +136,10 @@ def _reason(
     parts = [f"other conditions of the rule are on {column}"] if same else []
     if measured is not None and concept in rows.names:
         gain = measured.gain(concept)
-        points = figure(100 * gain, "points of F1")
         if gain < LEAST_GAIN:
             parts.append("adding it would gain nothing")
-        elif price is not None and gain <= price:
-            parts.append(f"adding it would gain {points}, and a condition must earn {figure(100 * price, 'points')}")
         else:
-            parts.append(f"the search preferred the shorter rule, although adding it would gain {points} on these rows")
+            parts.append(f"adding it would gain {figure(100 * gain, 'points of F1')}{earn}")
+            if price is None or gain > price:
+                parts.append("still the search preferred the shorter rule")
     return "; ".join(parts) or "the search left it out"

@@ -38,12 +38,16 @@ TOO_FEW = "too few rows to choose a length by cross-validation: the shortest for
 
 @dataclass(frozen=True, eq=False)
 class FoundFormula:
-    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and a note."""
+    """The formula of one head, how it was chosen, whether it is proved to be the shortest, and a note.
+
+    `choice_of_other` is how the formula was chosen that a complement refers to.
+    """
 
     formula: DNF | Complement
     choice: Choice | None = None
     proved_minimal: bool = False
     note: str | None = None
+    choice_of_other: Choice | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,10 @@ class OwnTeacher:
         learned = learn_rules(teacher, self._config(0))
         (choice,) = learned.choices
         formula = self._positive(choice.formula)
-        searched, other = FoundFormula(formula, choice, note=choice.note), FoundFormula(Complement(formula))
+        searched, other = (
+            FoundFormula(formula, choice, note=choice.note),
+            FoundFormula(Complement(formula), choice_of_other=choice),
+        )
         return (searched, other) if choice.klass == 0 else (other, searched)
 
     def one(self, head: int) -> FoundFormula:

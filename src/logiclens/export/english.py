@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import Cube
-from logiclens.formula.english import cube_words, gap_words
+from logiclens.formula.english import category_unions, gap_words, union_words
 from logiclens.formula.rule_set import RuleSet
 from logiclens.words import for_reading
 
 
 @for_reading
 def to_english(rules: Any) -> str:
-    """Return one sentence per class, how the classes are decided, and how often each cube recurs where that is known.
+    """Return one sentence per class, how the classes are decided, and how often each rule recurs where that is known.
 
     Control characters of names and labels are escaped.
 
@@ -50,8 +52,11 @@ def _resolution(rules: RuleSet) -> str:
         stated = [rules.names[place] for place in rules.order if rules.rules[place].cubes]
         first = f"The first that applies decides, in this order: {', '.join(stated)}. " if len(stated) > 1 else ""
         return f"{first}Where none applies, {otherwise}."
+    # Cubes of one class that follow each other may be asked in any order, so those that are one rule are told as one.
     order = "; ".join(
-        f"{rules.class_heading(rules.names[line.rule])} if {_condition(line.cube, rules)}" for line in rules.decisions
+        f"{rules.class_heading(rules.names[place])} if {_condition(union, rules)}"
+        for place, run in groupby(rules.decisions, key=lambda line: line.rule)
+        for union in category_unions([line.cube for line in run], rules.predicates)
     )
     otherwise = _otherwise(rules)
     if not order:
@@ -60,17 +65,17 @@ def _resolution(rules: RuleSet) -> str:
 
 
 def _recurrences(rules: RuleSet) -> list[str]:
-    """Return one sentence per cube with its recurrence, where that is known."""
+    """Return one sentence per rule with its recurrence, where that is known."""
     return [
-        f"{rules.class_heading(rule.name)} if {_condition(cube, rules)}: {words}."
+        f"{rules.class_heading(rule.name)} if {_condition(union, rules)}: {words}."
         for rule in rules.rules
-        for cube, words in zip(rule.cubes, rule.recurrence, strict=True)
-        if words
+        for union in category_unions(rule.cubes, rules.predicates)
+        if (words := rule.recurrence_of(union))
     ]
 
 
-def _condition(cube: Cube, rules: RuleSet) -> str:
-    return cube_words(cube, rules.predicates, rules.facts) if len(cube) else "anything holds"
+def _condition(union: Sequence[Cube], rules: RuleSet) -> str:
+    return union_words(union, rules.predicates, rules.facts) if len(union[0]) else "anything holds"
 
 
 def _otherwise(rules: RuleSet) -> str:

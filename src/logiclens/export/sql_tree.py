@@ -93,7 +93,8 @@ class Writer:
         for place, run in groupby(self.rules.decisions, key=lambda decision: decision.rule):
             recurrence = {decision.cube: decision.recurrence for decision in run}
             for union in self.unions(list(recurrence)):
-                told = "; ".join(recurrence[cube] or "not counted" for cube in union if any(map(recurrence.get, union)))
+                counted = [recurrence[cube] or "not counted" for cube in union if any(map(recurrence.get, union))]
+                told = self.rules.rules[place].recurrence_of(union) or "; ".join(dict.fromkeys(counted))
                 label = _commented(labels[place].copy(), told)
                 if not len(union[0]):
                     # An empty cube always fires, so nothing after it is reached.

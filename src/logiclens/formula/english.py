@@ -22,6 +22,9 @@ from logiclens.words import enumeration
 RECURS = 0.5
 """Smallest share of the bags or resamples in which a choice must be found to count as recurring."""
 
+FOUND_LEAST = " with the category found least"
+"""What follows the recurrence of cubes that are read as one rule, where not all of them recur as often."""
+
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _TAKEN = ("true", "false", "missing", "not", "and", "or", "if", "is")
 
@@ -287,6 +290,36 @@ def condition_words(literal: Literal, predicates: Mapping[str, Predicate], facts
     if opposite is not None:
         return literal_words(Literal(literal.concept), {literal.concept: opposite}, facts)
     return literal_words(literal, predicates, facts)
+
+
+def region_words(cubes: Sequence[Cube], predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> list[str]:
+    """Return cubes that stand outside the rules in words, those that differ in one category only as one.
+
+    Of a column with two values each cube names the one that it asks for, as `condition_words` does.
+
+    Args:
+        cubes: the cubes.
+        predicates: meanings of concepts; a concept without one is a Boolean column.
+        facts: what is known of the training table. Default: nothing.
+
+    >>> facts = TableFacts(complete=("sex",), categories={"sex": ("man", "woman")})
+    >>> region_words([Cube([Literal("m", False), Literal("old")])], {"m": Predicate("sex", "==", "man")}, facts)
+    ['sex is woman and old is true']
+    """
+    meant = dict(predicates)
+
+    def turned(literal: Literal) -> Literal:
+        predicate = predicates.get(literal.concept)
+        opposite = None if predicate is None or literal.positive else facts.opposite(predicate)
+        if opposite is None:
+            return literal
+        name = next((concept for concept, one in meant.items() if one == opposite), str(opposite))
+        while meant.setdefault(name, opposite) != opposite:
+            name += "'"
+        return Literal(name)
+
+    asked = [Cube(dict.fromkeys(map(turned, cube))) for cube in cubes]
+    return [union_words(union, meant, facts) for union in category_unions(asked, meant)]
 
 
 def gap_words(formulas: Sequence[DNF | Complement], predicates: Mapping[str, Predicate]) -> list[str]:

@@ -375,14 +375,15 @@ class RuleSet(DecisionRules):
 
         return MeasuredTable.of(table, target, weight=weight, by=by).measure(self)
 
-    def plot(self, rows: RowsLike, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
-        """Plot the share of rows that each condition covers, and how far it overlaps with others.
+    def plot(self, rows: RowsLike | None = None, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Plot the share of rows that each rule covers, and how far it overlaps with others.
 
-        A bar per cube: the rows on which it fires alone, with others of its class, and with those of other classes,
-        where `resolve` decides. The last bar shows the rows on which none fires.
+        A bar per rule: the rows on which it fires alone, with others of its class, and with those of other classes,
+        where `resolve` decides. Cubes that differ in one category only are one rule. The last bar shows the rows on
+        which none fires.
 
         Args:
-            rows: a raw table or rows of concepts; a matrix needs `names`.
+            rows: a raw table or rows of concepts; a matrix needs `names`. Rules have no rows of their own.
             names: the columns of a matrix. Default: None.
             ax: axes to draw on. Default: those of a new figure of pyplot, which `plt.show()` displays.
 
@@ -395,6 +396,10 @@ class RuleSet(DecisionRules):
         # Drawing is no part of logic either; see below.
         from logiclens.render.figures import plot_rules
 
+        if rows is None:
+            raise LogicLensError(
+                "plot counts rows, and rules have none of their own: pass a table, such as rules.plot(table)."
+            )
         packed = self.pack(rows, names)
         if packed.n_rows == 0:
             raise LogicLensError("there are no rows to plot the rules on.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import NO_FACTS, TableFacts, english, recurrence_words
+from logiclens.formula.english import FOUND_LEAST, NO_FACTS, TableFacts, english, recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import (
     PackedRows,
@@ -147,7 +147,9 @@ class Rule:
         return tuple(self.recurrence_of([cube]) for cube in self.cubes)
 
     def recurrence_of(self, cubes: Sequence[Cube]) -> str:
-        """Return the lowest recurrence of some cubes in words; empty if that of one is unknown.
+        """Return the recurrence of some cubes in words, which differ in one category: that of the one found least.
+
+        It is empty if that of one is unknown.
 
         Args:
             cubes: some cubes of the formula.
@@ -155,14 +157,17 @@ class Rule:
         if any(cube in self.edited for cube in cubes):
             return BY_HAND
         counts = [self.recurs[cube] for cube in cubes if cube in self.recurs]
-        return recurrence_words(min(counts), self.bags, "bags") if len(counts) == len(cubes) else ""
+        if len(counts) < len(cubes):
+            return ""
+        return recurrence_words(min(counts), self.bags, "bags") + FOUND_LEAST * (min(counts) < max(counts))
 
     @property
     def recurrence_line(self) -> str:
-        """The recurrence of all cubes in one line; empty if unknown."""
+        """The recurrence of all cubes in one line, once if it is the same for all; empty if unknown."""
         if not self.is_counted and not self.edited:
             return ""
-        return "; ".join(words or "not counted" for words in self.recurrence)
+        lines = [words or "not counted" for words in self.recurrence]
+        return lines[0] if len(set(lines)) == 1 else "; ".join(lines)
 
     @property
     def is_complement(self) -> bool:
@@ -304,9 +309,19 @@ class DecisionRules:
         >>> print(rules.sentence(rules.rules[1]))
         A row is high otherwise, where no rule for low fires.
         """
-        if (others := self.rest_of(rule)) and not rule.is_complement:
+        if self.is_rest(rule) and (others := self.rest_of(rule)):
             return f"{self.facts.target or 'A row'} is {rule.name} otherwise, where no rule for {others} fires."
-        return english(rule.formula, self.predicates, head=rule.name, facts=self.facts)
+        formula = DNF.true if self.is_rest(rule) else rule.formula
+        return english(formula, self.predicates, head=rule.name, facts=self.facts)
+
+    def is_rest(self, rule: Rule) -> bool:
+        """Return whether a class has no rules, and is the answer where those of no class fire.
+
+        Args:
+            rule: the rule of the class, one of these rules.
+        """
+        decides = self.otherwise is not None and self.rules[self.otherwise] is rule
+        return decides and not (rule.cubes or rule.is_complement or self.multilabel or self.resolve == "none")
 
     def rest_of(self, rule: Rule) -> str:
         """Return the names of the classes whose rules leave the rest to one; empty unless the rest is all that it has.
@@ -316,9 +331,7 @@ class DecisionRules:
         """
         if rule.is_complement:
             return self.names[1 - self.rules.index(rule)]
-        is_rest = not rule.cubes and self.otherwise is not None and self.rules[self.otherwise] is rule
-        others = [other.name for other in self.rules if other.cubes]
-        return enumeration(others, "or") if is_rest and not self.multilabel else ""
+        return enumeration([other.name for other in self.rules if other.cubes], "or") if self.is_rest(rule) else ""
 
     def class_words(self, label: Scalar) -> str:
         """Return the statement that a row has a class, such as `died is yes`; with several labels, the label alone.

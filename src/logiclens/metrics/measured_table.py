@@ -306,6 +306,7 @@ class MeasuredTable:
             {} if self._by is None else dict(zip(self._subgroups, rest, strict=True)),
             self._by,
             tuple(rules.class_heading(rule.label) for rule in rules.rules),
+            rules,
         )
         confusion = None if rules.multilabel else self._confusion(rules, member, said)
         right = sum(float(self._sums([one & other])[0]) for one, other in zip(member, said, strict=True))

@@ -15,6 +15,7 @@ from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import NO_FACTS, cube_words, english
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
 from logiclens.formula.rule_set import RuleSet, no_class
@@ -507,7 +508,8 @@ class RuleStatistics:
     count the rows it fires on, whichever class decides there.
 
     `by` names what defines the subgroups, None without subgroups; `weight` is the total weight of the `n_rows` rows.
-    `headings` says each class with the name of the target, such as "died is yes", where that is known.
+    `headings` says each class with the name of the target, such as "died is yes", where that is known. `rules` are the
+    ones that were counted, for their words.
     """
 
     classes: tuple[ClassStatistics, ...]
@@ -517,6 +519,7 @@ class RuleStatistics:
     subgroups: Mapping[str, tuple[ClassStatistics, ...]]
     by: str | None = None
     headings: tuple[str, ...] = field(default=(), compare=False)
+    rules: RuleSet | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Without headings, a class is its name."""
@@ -535,12 +538,19 @@ class RuleStatistics:
 
         `decision_precision`, `decision_recall` and `decision_f1` are those of the class, the same in all its records.
         """
+        words = [self._words(counted) for counted in self.classes]
         return [
-            _record(subgroup, counted, rule)
+            _record(subgroup, counted, rule, said)
             for subgroup, classes in (("all rows", self.classes), *self.subgroups.items())
-            for counted in classes
-            for rule in (*counted.cubes, counted.whole)
+            for counted, told in zip(classes, words, strict=True)
+            for rule, said in zip((*counted.cubes, counted.whole), told, strict=True)
         ]
+
+    def _words(self, counted: ClassStatistics) -> list[str]:
+        """Return each cube of a class in words, then the sentence of its formula."""
+        predicates, facts = ({}, NO_FACTS) if self.rules is None else (self.rules.predicates, self.rules.facts)
+        cubes = [cube_words(one.cube, predicates, facts) for one in counted.cubes if one.cube is not None]
+        return [*cubes, english(counted.formula, predicates, head=counted.name, facts=facts)]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas DataFrame with one row for each cube and each whole formula, of all rows and each subgroup.
@@ -549,6 +559,8 @@ class RuleStatistics:
             subgroup: `"all rows"`, or a value of `by`.
             class: the class of the rule.
             cube: the condition, or `"whole formula"`.
+            words: the condition in words; of the whole formula its sentence, in which cubes that differ in one category
+                only are one condition.
             support, coverage, unique_coverage, confidence, prevalence: the shares of `CubeStatistics`, from 0 to 1, NaN
                 of no rows; each with `_low` and `_high` (95% Wilson interval), `_hits` and `_total` (what was counted).
             decision_precision, decision_recall, decision_f1: how the rules decide for the class; the same in all its
@@ -726,7 +738,7 @@ def rule_statistics(
     total = float(packed.n_rows if weights is None else weights.sum())
     told = {} if called is None else dict(zip(subgroups, rest, strict=True))
     headings = tuple(rules.class_heading(rule.label) for rule in rules.rules)
-    return RuleStatistics(first, packed.n_rows, total, source, told, called, headings)
+    return RuleStatistics(first, packed.n_rows, total, source, told, called, headings, rules)
 
 
 def _said(rules: RuleSet, packed: PackedRows) -> NDArray[np.bool_]:
@@ -837,9 +849,9 @@ def _shown(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics) -> dict[str, Any]:
+def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics, words: str) -> dict[str, Any]:
     record: dict[str, Any] = {"subgroup": subgroup, "class": counted.name}
-    record["cube"] = "whole formula" if rule.cube is None else str(rule.cube)
+    record |= {"cube": "whole formula" if rule.cube is None else str(rule.cube), "words": words}
     for name, share in {**rule.shares, "prevalence": rule.prevalence}.items():
         record |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
         record |= {f"{name}_hits": share.hits, f"{name}_total": share.total}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF
-from logiclens.formula.english import cube_words
+from logiclens.formula.english import category_unions, union_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rules import DecisionRules
 from logiclens.storage import open_whole
@@ -39,6 +39,8 @@ MEMORABLE = 9
 """The most literals that a person can hold in mind."""
 LINE = 36
 """Letters of a name on one line; a wide one, such as a Chinese letter, counts twice."""
+MOST_LINES = 3
+"""The most lines of the label of a rule; words in its middle are left out of a longer one."""
 MOST_INSIDE = 4
 """With more curves than this, the legend stands beside the axes."""
 
@@ -214,13 +216,13 @@ def plot_pareto(
 
 @dataclass(frozen=True)
 class RuleOverlap:
-    """Where one condition fires, as shares of the rows.
+    """Where one rule fires, as shares of the rows.
 
     Attributes:
-        label: the class and the condition in words.
-        alone: rows on which no other condition fires.
+        label: the class and the conditions in words.
+        alone: rows on which no other rule fires.
         same_class: rows on which others of its class fire too, and none of another class.
-        other_class: rows on which a condition of another class fires too.
+        other_class: rows on which a rule of another class fires too.
     """
 
     label: str
@@ -235,21 +237,28 @@ class RuleOverlap:
 
 
 def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
-    """Return for each condition (cube) where it fires alone and with others; last the rows on which none fires."""
-    fired = [rows.unpack(DNF([cube]).evaluate_packed(rows)) for rule in rules.rules for cube in rule.cubes]
-    owner = np.array([place for place, rule in enumerate(rules.rules) for _ in rule.cubes], dtype=np.intp)
+    """Return for each rule where it fires alone and with others; last the rows on which none fires.
+
+    Cubes that differ in one category only are one rule.
+    """
+    read = [
+        (place, union)
+        for place, rule in enumerate(rules.rules)
+        for union in category_unions(rule.cubes, rules.predicates)
+    ]
+    fired = [rows.unpack(DNF(union).evaluate_packed(rows)) for _, union in read]
+    owner = np.array([place for place, _ in read], dtype=np.intp)
     fires = np.array(fired, dtype=np.bool_).reshape(len(owner), rows.n_rows)
     of_class = np.array([fires[owner == place].sum(axis=0) for place in range(len(rules.rules))])
     any_class = of_class.sum(axis=0)
     found = []
-    cubes = [(rule, cube) for rule in rules.rules for cube in rule.cubes]
-    for mine, place, (rule, cube) in zip(fires, owner, cubes, strict=True):
+    for mine, (place, union) in zip(fires, read, strict=True):
         abroad = mine & (any_class > of_class[place])
         shared = mine & ~abroad & (of_class[place] > 1)
-        words = cube_words(cube, rules.predicates, rules.facts)
+        words = union_words(union, rules.predicates, rules.facts)
         found.append(
             RuleOverlap(
-                f"{rules.class_heading(rule.label)}: {words}",
+                f"{rules.class_heading(rules.rules[place].label)}: {words}",
                 float((mine & ~abroad & ~shared).mean()),
                 float(shared.mean()),
                 float(abroad.mean()),
@@ -260,15 +269,16 @@ def rule_overlaps(rules: DecisionRules, rows: PackedRows) -> list[RuleOverlap]:
 
 
 def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None) -> Axes:
-    """Draw a bar for each condition: the rows it covers, split by whether others fire there too."""
+    """Draw a bar for each rule: the rows it covers, split by whether others fire there too."""
     overlaps = rule_overlaps(rules, rows)
     left_out = len(overlaps) - 1 - MOST_RULES
     if left_out > 0:
         ranked = sorted(overlaps[:-1], key=lambda one: -one.coverage)[:MOST_RULES]
         overlaps = [one for one in overlaps[:-1] if one in ranked][:MOST_RULES] + overlaps[-1:]
-    written = [_on_two_lines(short_names([one.label], 2 * LINE)[one.label]) for one in overlaps]
+    written = [_in_words(one.label) for one in overlaps]
     if (axes := checked_axes(axes)) is None:
-        axes = new_axes(7.4, 1.2 + 0.42 * len(overlaps))
+        lines = max(label.count("\n") + 1 for label in written)
+        axes = new_axes(7.4, 1.2 + max(0.42, 0.19 * lines) * len(overlaps))
     # Hatches as well as colours tell the parts apart; the colours are those of Okabe and Ito.
     looks: list[tuple[str, dict[str, Any]]] = [
         ("alone", {"facecolor": "#0072B2", "label": "no other rule fires"}),
@@ -312,6 +322,31 @@ def _on_two_lines(line: str) -> str:
     return f"{line[:place]}\n{line[place:].lstrip()}"
 
 
+def _in_words(label: str) -> str:
+    """Break the label of a rule between words; leave words in the middle out of one that has too many lines."""
+    words = [_cut_middle(word, LINE) for word in _on_one_line(label).split()]
+    lines, begin, end = _wrapped(words), (len(words) + 1) // 2, (len(words) + 1) // 2
+    while len(lines) > MOST_LINES:
+        begin, end = (begin - 1, end) if begin > len(words) - end else (begin, end + 1)
+        lines = _wrapped([*words[:begin], "…", *words[end:]])
+    return "\n".join(lines)
+
+
+def _wrapped(words: Sequence[str]) -> list[str]:
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".lstrip()
+        if _width(longer) <= LINE:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
+
+
 def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
     """Shorten long names in the middle, since beginnings and ends tell most.
 
@@ -320,7 +355,7 @@ def short_names(names: Sequence[str], length: int = LINE) -> dict[str, str]:
     >>> short_names(["mean corpuscular haemoglobin concentration >= 33.25", "age"], 24)
     {'mean corpuscular haemoglobin concentration >= 33.25': 'mean corpusc…on >= 33.25', 'age': 'age'}
     """
-    lines = {name: " ".join("".join(c if c.isprintable() else " " for c in name).split()) for name in names}
+    lines = {name: _on_one_line(name) for name in names}
     lengths = dict.fromkeys(lines, length)
     while True:
         short = {name: _cut_middle(line, lengths[name]) for name, line in lines.items()}

@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -166,6 +166,7 @@ class ModelMeasurement:
     def klass(self, explained: ClassExplanation) -> ClassResult:
         """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
         head, table = explained.head, self.aside.table
+        explained = self._told_of_the_rest(explained)
         decision = self.statistics[explained.name].decision
         simplest, certificate = self.simplest[head], explained.certificate
         alone = (simplest | DNF.false).evaluate(table.boolean(), table.names)
@@ -201,6 +202,15 @@ class ModelMeasurement:
             decided=self._decided(head),
         )
 
+    def _told_of_the_rest(self, explained: ClassExplanation) -> ClassExplanation:
+        """Return a class with what its reason lacks if it has no rule, but is the answer where no rule fires."""
+        rules = self.rules
+        is_rest = explained.head == rules.otherwise and rules.resolve != "none" and not rules.multilabel
+        if not is_rest or explained.formula != DNF.false or explained.reason is None:
+            return explained
+        reason = f"{explained.reason.rstrip('.')}; {rules.class_words(explained.name)} where no rule fires."
+        return replace(explained, reason=reason)
+
     def _decided(self, head: int) -> tuple[ShareRecord, ...]:
         """Return how often each cube of a class is right on the rows that get the class and on which it fires."""
         told = self.rules.fires(self.packed)[:, head]
@@ -230,7 +240,16 @@ class ModelMeasurement:
             [name in explained.formula.concepts for name in table.names]
         )
         leans = {table.names[j]: float(shares[j]) for j in np.flatnonzero(shown)}
-        return leanings(explained.formula, leans, self.model.table_, head, predicates=predicates, price=explained.price)
+        return leanings(
+            explained.formula,
+            leans,
+            self.model.table_,
+            head,
+            predicates=predicates,
+            price=explained.price,
+            is_price_chosen=explained.is_price_chosen,
+            constant=explained.reason,
+        )
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
@@ -290,12 +309,22 @@ class ModelMeasurement:
         return names[most], np.asarray(self.aside.table.labels) == most
 
     def inputs(self) -> tuple[InputColumn, ...]:
-        """Return the columns of texts that the rules use, with their categories: the concepts, and the other of two."""
+        """Return the columns of texts that the rules use with their categories, the concepts and the other of two; and
+        those of dates with a typical day.
+        """
         cutting = self.model.schema_.cutting
         others = () if cutting is None else cutting.opposites.values()
         meant = [p for p in (*self.model.schema_.predicates.values(), *others) if p.kind is CATEGORY]
         columns = {column: [str(p.value) for p in meant if p.column == column] for column in self.rules.columns}
-        return tuple(InputColumn(column, tuple(texts)) for column, texts in columns.items() if texts)
+        # A table in an engine has no raw rows.
+        held = self.model.schema_.named(self.aside.columns) if self.aside.columns else ()
+        raw = {column.name: column for column in held}
+        days = {name: typical_day(raw[name]) for name in columns if name in raw and KINDS[raw[name].kind] is DATE}
+        return tuple(
+            InputColumn(column, tuple(texts), days.get(column))
+            for column, texts in columns.items()
+            if texts or days.get(column)
+        )
 
     def warnings(self) -> list[str]:
         """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
@@ -397,6 +426,31 @@ class ModelMeasurement:
             return [()] * len(rows)
         told = zip(*(_told_cells(raw[name]) for name in self.rules.columns), strict=True)
         return [() if any(cell is UNTOLD for cell in cells) else cells for cells in told]
+
+
+def typical_day(column: Column) -> str | None:
+    """Return a day in the middle of a column of dates; None if there is none that a field holds.
+
+    It is the first of a month, or where the column spans no such day, the one halfway from the first to the last:
+    it is taken from no row.
+
+    Args:
+        column: a column of dates.
+
+    >>> dates = np.array(["2021-03-09", "2021-04-20", "2021-04-28", "2022-12-31"], dtype="datetime64[us]")
+    >>> typical_day(Column("admitted", "date", dates)), typical_day(Column("admitted", "date", dates[1:3]))
+    ('2021-04-01', '2021-04-24')
+    """
+    days = np.sort(column.values[~column.missing]).astype("datetime64[D]")
+    if not len(days):
+        return None
+    month = days[len(days) // 2].astype("datetime64[M]")
+    firsts = [first.astype("datetime64[D]") for first in (month, month + 1)]
+    within = [first for first in firsts if days[0] <= first <= days[-1]]
+    # Halfway between two equal days would be the day of a row.
+    spread = [days[0] + (days[-1] - days[0]) // 2] if days[0] < days[-1] else firsts
+    day = (within or spread)[0].item()
+    return day.isoformat() if isinstance(day, date) else None
 
 
 UNTOLD = object()

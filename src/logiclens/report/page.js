@@ -76,8 +76,9 @@
   // A date and its parts are one value: no Saturday is a Monday. As `possible_dates.py`, but with the dates themselves.
   const HOUR = 3600e6, DAY = 24 * HOUR; // microseconds
   const FIRST_DAY = dayOf("0001-01-01"), LAST_DAY = dayOf("9999-12-31");
-  // Where dates are looked for if the rules cut at none.
+  // Where dates are looked for if no day of the table is known and the rules cut at none.
   const ANY_DAY = dayOf("2024-01-01");
+  const typicalDay = (field) => (data.fields[field].day ? dayOf(data.fields[field].day) : null);
   const dayText = (day) => new Date(day * 86400000).toISOString().slice(0, 10);
   const clockOf = (text) => ((Number(text.slice(11, 13)) * 60 + Number(text.slice(14, 16))) * 60 + Number(text.slice(17))) * 1e6;
   function clockText(micros) {
@@ -216,11 +217,14 @@
     const edges = [...lines.values()].flatMap(({ low, high }) => [low[0], high[0]])
       .filter((day) => day !== FIRST_DAY && day !== LAST_DAY);
     const current = fields.map((field) => values[field]).filter((text) => text !== null).map(dayOf);
-    const wished = (field) => (values[field] !== null ? dayOf(values[field]) : current.length ? current[0] : edges[0] ?? ANY_DAY);
+    const typical = fields.map(typicalDay).filter((day) => day !== null);
+    const wished = (field) => (values[field] !== null ? dayOf(values[field])
+      : current[0] ?? typicalDay(field) ?? edges[0] ?? ANY_DAY);
     const between = (near) => new Map([...lines].map(([field, line]) =>
       [field, daysOf(line, Math.min(...near) - reach, Math.max(...near) + reach)]));
-    const isNear = current.length && Math.max(...current) - Math.min(...current) < 20000;
-    const found = (isNear && choose(between(current), 0)) || choose(between(edges.length ? edges : [ANY_DAY]), 0);
+    const areNear = (days) => days.length > 0 && Math.max(...days) - Math.min(...days) < 20000;
+    const places = [[...edges, ...typical], edges].find(areNear) || (edges.length ? edges : [ANY_DAY]);
+    const found = (areNear(current) && choose(between(current), 0)) || choose(between(places), 0);
     if (!found) return null;
     return new Map(fields.map((field) => {
       const [day] = found.get(field), clock = values[field] === null ? 0 : clockOf(values[field]);
@@ -697,7 +701,7 @@
     show();
   } else {
     data.units.forEach((unit, i) => { if (!inDates.has(i)) write(unit.fields[0], unit.states[0][2], false); });
-    for (const field of new Set(data.dates.flat().flatMap((i) => data.units[i].fields))) writeDate(field, dayText(ANY_DAY));
+    for (const field of new Set(data.dates.flat().flatMap((i) => data.units[i].fields))) writeDate(field, dayText(typicalDay(field) ?? ANY_DAY));
     show();
   }
 })();

@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from logiclens.formula.english import cube_words, gap_words
-from logiclens.formula.rule_set import Rule, who_decides
+from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     Confusion,
     CubeRecord,
@@ -53,6 +54,18 @@ MOST_LEANINGS = 12
 """The most conditions outside the rules that are shown with their relevance; the others are folded away."""
 N_COLORS = 8
 """The number of class colours in `page.css`; further classes begin again with the first."""
+
+MEASURES = {
+    "macro-F1": "the mean of the F1 of the classes by what the rules decide, so that a rare "
+    "class counts as much as a frequent one",
+    "explanation accuracy": "how well the rules of each class find it by where they fire, whichever class decides "
+    "there: the mean of the F1 of the class and the F1 of the other rows, over the classes",
+    "fidelity": "the share of the answers, one for each row and class, on which rules and network agree, by whether "
+    "the rules of the class fire",
+    "complexity": "the number of literals in the formula of a class, on average; a literal is a condition or its "
+    "negation",
+}
+"""What a measure says, by how its name begins. The page and the sheet define those that they show."""
 
 Figure = tuple[str, str]
 """A number as printed, and its interval; the interval is empty if there is none."""
@@ -166,7 +179,7 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
     shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
     rest = result.rules.rest_of(rule)
-    constant = "" if rest else _constant(rule)
+    constant = "" if rest else _constant(rule, result.rules)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
     leans = sorted(entry.relevance, key=lambda lean: -lean.relevance)
     return ClassView(
@@ -201,11 +214,11 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     )
 
 
-def _constant(rule: Rule) -> str:
-    """Return `never` or `always` for a constant formula, an empty text for any other."""
+def _constant(rule: Rule, rules: RuleSet) -> str:
+    """Return `never` or `always` for a class that no or every row gets by its rules, an empty text for any other."""
     if rule.is_complement or (rule.cubes and all(len(cube) for cube in rule.cubes)):
         return ""
-    return "always" if rule.cubes else "never"
+    return "always" if rule.cubes or rules.is_rest(rule) else "never"
 
 
 def no_better(result: Result) -> str:
@@ -242,6 +255,11 @@ def line_words(cube: CubeRecord, name: str) -> str:
     )
 
 
+def _deciding_words(fires: float, decides: float) -> str:
+    """Say how many of the rows on which a rule fires it decides, where it does not decide all of them."""
+    return f"It decides {count_text(decides) if decides else 'none'} of these {count_text(fires)} rows."
+
+
 def decision_words(decision: DecisionRecord | None, name: str) -> str:
     """Say how often the rules decide for a class and how often they are right; nothing for a result of schema 1."""
     if decision is None:
@@ -267,15 +285,21 @@ def confusions(result: Result) -> list[Confusion]:
 
 def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: ShareRecord | None = None) -> RuleLine:
     right = cube.confidence if decided is None else decided
+    fires = cube.support.hits
+    # Weights are added up in another order.
+    less = not math.isclose(right.total, fires)
+    sentence = as_sentence(line_words(cube, name))
+    rows = "rows that it decides" if less else "such rows"
+    icon_words = "" if right.value is None else _icon_words(right, name, rows)
     return RuleLine(
         words=words,
         conditions=(),
-        sentence=line_words(cube, name),
+        sentence=f"{sentence} {_deciding_words(fires, right.total)}" if less else sentence,
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),
-        icons="" if right.value is None else icon_array(*_icons(right), label=_icon_words(right, name)),
-        icon_words="" if right.value is None else _icon_words(right, name),
+        icons="" if right.value is None else icon_array(*_icons(right), label=icon_words),
+        icon_words=icon_words,
         fires_right=share_and_interval(cube.confidence),
         coverage=share_and_interval(cube.coverage),
         coverage_bar=bar(cube.coverage, None),
@@ -292,11 +316,11 @@ def _icons(share: ShareRecord) -> tuple[int, int]:
     return icon_count(share.value or 0.0), 100
 
 
-def _icon_words(share: ShareRecord, name: str) -> str:
-    """Say of how many rows a share is."""
+def _icon_words(share: ShareRecord, name: str, rows: str) -> str:
+    """Say of how many rows a share is, and which rows these are."""
     full, total = _icons(share)
     about = "" if share.hits * total == full * share.total else "about "
-    return f"{about}{full} of {total} such rows are {name}"
+    return f"{about}{full} of {total} {rows} are {name}"
 
 
 def bar(share: ShareLike, base: float | None) -> Bar | None:
@@ -518,6 +542,11 @@ def differing(result: Result) -> str:
     return f"The summary says how often they give the same answer.{listed}"
 
 
+def defined_measures(shown: Sequence[str]) -> dict[str, str]:
+    """Return what the measures say that are shown, by name; accuracy says it itself."""
+    return {name: words for name, words in MEASURES.items() if any(one.startswith(name) for one in shown)}
+
+
 @dataclass(frozen=True)
 class Agreement:
     """A share of answers on which rules and network agree, and which answers it counts."""
@@ -600,10 +629,12 @@ def render(result: Result) -> str:
 
     pages = environment()
     raw = Markup
+    measures = [metric for metric in result.metrics if not _is_agreement(metric)]
+    classes = class_views(result, apart=result.editing is not None)
     script = _file("page.js")
     text: str = pages.get_template("page.html").render(
         result=result,
-        classes=class_views(result, apart=result.editing is not None),
+        classes=classes,
         colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
         confusions=confusions(result),
         lead=lead(result),
@@ -616,7 +647,10 @@ def render(result: Result) -> str:
         measured_rows=counted_rows(result),
         looks="" if result.editing is None else looks_words(result.editing),
         agreements=() if result.editing is not None else agreements(result),
-        measures=[metric for metric in result.metrics if not _is_agreement(metric)],
+        measures=measures,
+        defined_measures=defined_measures([metric.name for metric in measures]),
+        has_decided=any(line.is_decided for view in classes for line in view.lines),
+        has_stability=any(line.recurs for view in classes for line in view.lines),
         in_words=_in_words(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),

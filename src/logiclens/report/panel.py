@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Scalar
@@ -46,6 +46,7 @@ class Field:
         kind: how the script reads a value: `number`, `text`, `date` or `timedelta`.
         choices: the entries of a list.
         hint: where the rules cut the values.
+        day: of dates, a day to start from, if one is known.
     """
 
     column: str
@@ -53,6 +54,7 @@ class Field:
     kind: str
     choices: tuple[Choice, ...]
     hint: str
+    day: str | None = None
 
 
 def panel_fields(result: Result) -> tuple[Field, ...]:
@@ -61,12 +63,14 @@ def panel_fields(result: Result) -> tuple[Field, ...]:
     A list has the categories of the rows shown too, so that each of them appears by its own name.
     """
     categories = {entry.column: entry.categories for entry in result.inputs}
+    days = {entry.column: entry.day for entry in result.inputs}
     columns, rows = result.rules.columns, [row.cells for row in shown_rows(result)]
     held = [*zip(*rows, strict=True)] if rows else [()] * len(columns)
-    return tuple(
+    fields = (
         _field(result.rules, column, categories.get(column, ()), [cell for cell in cells if cell is not None])
         for column, cells in zip(columns, held, strict=True)
     )
+    return tuple(replace(field, day=days.get(field.column)) if field.kind == DATE.name else field for field in fields)
 
 
 def shown_rows(result: Result) -> tuple[HeldOutRow, ...]:
@@ -156,6 +160,7 @@ def panel_data(result: Result, read: Sequence[tuple[int, ReadRule]]) -> dict[str
                 "name": readable(field.column),
                 "kind": field.kind,
                 "choices": [["other"] if c.is_other else ["value", c.value] for c in field.choices],
+                "day": field.day,
             }
             for field in fields
         ],
@@ -258,15 +263,20 @@ def _test(predicate: Predicate, at: Mapping[str, int]) -> list[Any]:
 
 
 def _example(rules: RuleSet, unit: Unit, state: State, field: Field) -> Scalar | None:
-    """Return a value of a state for its field: a round number if there is one; None for a text that is not compared."""
+    """Return a value of a state for its field: a round number if there is one, a category that the field lists, or the
+    day that dates start from; None for a text that is not listed.
+    """
     predicates = [rules.predicate(concept) for concept in unit.concepts]
     if isinstance(state.value, bool):
         return int(state.value)
     if isinstance(state.value, str):
-        if field.kind == "text" and state.value not in {str(p.value) for p in predicates}:
-            return None
+        if field.kind == "text":
+            listed = [choice.value for choice in field.choices if choice.value is not None]
+            return next((text for text in listed if pattern_of(predicates, text) == state.pattern), None)
         if field.kind == "date":
-            day, _, clock = state.value.replace("T", " ").partition(" ")
+            is_typical = field.day is not None and pattern_of(predicates, field.day) == state.pattern
+            value = field.day if is_typical and field.day is not None else state.value
+            day, _, clock = value.replace("T", " ").partition(" ")
             return day if field.input == "date" else f"{day}T{clock or '00:00'}"
     if isinstance(state.value, float):
         rounded = (float(f"{state.value:.{digits}g}") for digits in range(1, 17))

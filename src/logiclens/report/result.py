@@ -211,10 +211,18 @@ class Headline:
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A raw column of texts that the rules use, and the categories of it that are concepts."""
+    """A raw column of texts or dates that the rules use, and what "Try it" may start from.
+
+    Attributes:
+        column: name of the column.
+        categories: of texts, the categories that are concepts.
+        day: of dates, a day among those of the held-out rows, which is not taken from one of them; earlier versions had
+            none.
+    """
 
     column: str
     categories: tuple[str, ...]
+    day: str | None = None
 
 
 @dataclass(frozen=True)

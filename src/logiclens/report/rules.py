@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from logiclens.formula.dnf import Cube
 from logiclens.formula.english import (
+    FOUND_LEAST,
     category_unions,
     common_and_chosen,
     literal_words,
@@ -26,9 +27,6 @@ FEWEST_BAGS = 5
 in at most 1 of 10, with a probability below 5%."""
 
 
-_WITH_LEAST = " with the category found least"
-
-
 @dataclass(frozen=True)
 class Recurs:
     """In how many bags or resamples a rule was found again; with `is_least`, the one of its categories found least."""
@@ -42,11 +40,11 @@ class Recurs:
     def words(self) -> str:
         """What is said behind the numbers."""
         rarely = "" if recurs(self.count, self.total) else ", less than half"
-        return f"{self.drawn} found it again{_WITH_LEAST * self.is_least}{rarely}"
+        return f"{self.drawn} found it again{FOUND_LEAST * self.is_least}{rarely}"
 
     def __str__(self) -> str:
         """The recurrence in one line."""
-        return recurrence_words(self.count, self.total) + _WITH_LEAST * self.is_least
+        return recurrence_words(self.count, self.total) + FOUND_LEAST * self.is_least
 
 
 Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]

@@ -1,0 +1,52 @@
+"""The rule sheet of a small result: what its lists and its key say."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from logiclens.cli.output import Printer
+from logiclens.cli.sheet import print_sheet
+from logiclens.report import read_result
+from tests.report_cases import patients, result_of
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
+    return json.loads(json.dumps(result_of(patients())))
+
+
+def sheet(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
+    print_sheet(Printer(), read_result(result))
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_lists_of_conditions_are_in_words(result, capsys):
+    result = copy.deepcopy(result)
+    (lean, *_), (cube, *_) = result["classes"][0]["relevance"], result["statistics"]["classes"][0]["cubes"]
+    lean["words"] = "the age is high"
+    result["stability"] = {
+        "resamples": 10, "drawn": "bags", "source": "bags",
+        "concepts": [{"class": "died", "concept": "age >= 78", "frequency": 0.4, "words": "the age is high"}],
+        "cubes": [
+            {"class": "died", "text": cube["text"], "frequency": 0.3, "in_formula": True, "words": "the age is top"}
+        ],
+    }  # fmt: skip
+    shown = sheet(result, capsys)
+    assert "in the rule the age is high █" in shown
+    assert "40% the age is high 30% the rule the age is top (above)" in shown
+
+
+def test_the_key_defines_the_measures_that_are_shown(result, capsys):
+    shown = sheet(result, capsys)
+    assert [f"{name} is the " in shown for name in ("Fidelity", "Complexity")] == [True, True]
+    assert "Explanation accuracy is how well the rules of each class find it by where they fire" in shown
+    assert "Macro-F1 is" not in shown
+    fewer = copy.deepcopy(result)
+    fewer["metrics"] = [{**result["metrics"][0], "name": "macro-F1 of the rules' decision"}]
+    shown = sheet(fewer, capsys)
+    assert "Macro-F1 is the mean of the F1 of the classes by what the rules decide" in shown
+    assert "Complexity is" not in shown
