@@ -451,6 +451,15 @@ def shortest_cubes(formula):
     return [dict(one) for one in found]
 
 
+def test_a_class_without_a_rule_says_that_knowledge_allows_none():
+    rows, labels = table(seed=1)
+    known = Knowledge(forbidden_columns=["unit", "sepsis", "dose"], forbidden=["age >= 1", "age < 7"])
+    explanation = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels).explain()
+    for explained in explanation.classes:
+        assert explained.formula.is_constant
+        assert "no rule that the knowledge allows is right on enough rows" in explained.reason
+
+
 def test_a_class_with_required_conditions_is_not_the_rest():
     rows, labels = table(n=240, n_classes=3)
     for name in np.unique(labels):

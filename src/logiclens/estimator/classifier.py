@@ -1114,7 +1114,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
         if isinstance(self.network_, Committee):
             raise LogicLensError("a committee is not exact: fit the model again with exact=True.")
-        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices)
+        is_bound = self.knowledge is not None
+        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices, is_bound=is_bound)
         facts = self._table_facts
         notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):

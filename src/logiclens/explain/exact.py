@@ -35,6 +35,7 @@ def explain_exact(
     rows: ConceptTable,
     *,
     choices: Sequence[Choice] = (),
+    is_bound: bool = False,
 ) -> Explanation:
     """Return the explanation of an exact network from its certified formulas.
 
@@ -43,6 +44,7 @@ def explain_exact(
         certificate: the claims for its heads.
         rows: rows that fill the truth tables shown with the formulas.
         choices: how formulas were chosen, if known. Default: unknown.
+        is_bound: whether knowledge bound the choice. Default: False.
 
     >>> from logiclens import EntropyClassifier
     >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"])
@@ -58,6 +60,7 @@ def explain_exact(
             head,
             chosen.get(head.head),
             choices[0] if choices and isinstance(head.formula, Complement) else None,
+            is_bound=is_bound,
         )
         for head in certificate.heads
     )
@@ -65,7 +68,12 @@ def explain_exact(
 
 
 def _explained(
-    reading: Reading, certified: HeadCertificate, choice: Choice | None, choice_of_other: Choice | None
+    reading: Reading,
+    certified: HeadCertificate,
+    choice: Choice | None,
+    choice_of_other: Choice | None,
+    *,
+    is_bound: bool,
 ) -> ClassExplanation:
     head, formula = certified.head, certified.formula
     fires = formula.evaluate(reading.bits, reading.table.names)
@@ -75,7 +83,10 @@ def _explained(
     if formula.is_constant:
         # The formula is constant, so any row gives its answer.
         answer = "true" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "false"
-        reason = f"its formula is {answer} on every possible row: no rule is right on enough rows and beats chance."
+        allowed = " that the knowledge allows" * is_bound
+        reason = (
+            f"its formula is {answer} on every possible row: no rule{allowed} is right on enough rows and beats chance."
+        )
         remedy = (
             "Gather more rows of the class, ask for less support (min_support, --min-support), or give the class more "
             "weight."
