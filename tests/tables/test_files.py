@@ -14,6 +14,7 @@ import pytest
 
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import read_table
+from logiclens.tables.formats import unpacked
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
 
@@ -197,3 +198,11 @@ def test_the_mimic_file_has_the_line_ends_of_macs(data_folder):
 def test_the_vdem_file_is_what_pandas_reads(data_folder):
     path = data_folder / "vdem" / "vdem_concepts_2001_2021.csv.gz"
     pd.testing.assert_frame_equal(read_table(path).frame, pd.read_csv(path))
+
+
+def test_no_more_is_unpacked_than_is_allowed(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 3_000_000))
+    (tmp_path / "scratch").mkdir()
+    with pytest.raises(LogicLensError, match=r"t unpacks to more than 3,000,000 bytes"):
+        unpacked(tmp_path / "t.csv.gz", tmp_path / "scratch", "t", 3_000_000)
+    assert (tmp_path / "scratch" / "plain").stat().st_size <= 3_000_000

@@ -219,6 +219,7 @@ def read_table(
     sheet: str | None = None,
     stream: BinaryIO | None = None,
     name: str | None = None,
+    most_bytes: int | None = None,
 ) -> TableFile:
     """Read a table from a file, or from standard input (`stream`) if the source is "-".
 
@@ -228,10 +229,11 @@ def read_table(
     knows. A
     first column without a name that counts the rows is left out, with a note. `encoding` is that of a text; default:
     UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default: the first. `name` is what
-    messages call the file; default: its own name.
+    messages call the file; default: its own name. `most_bytes` is how large a packed file (`.gz`, Parquet) may become;
+    default: as large as it is.
     """
-    with _opened(source, delimiter, missing, stream, encoding, sheet, name) as file:
-        frame = file.frame()
+    with _opened(source, delimiter, missing, stream, encoding, sheet, name, most_bytes) as file:
+        frame = file.frame(most_bytes)
     if "" in frame.columns:
         note = "the first column has no name and counts the rows: it is left out."
         return TableFile(frame.drop(columns=""), file.name, file.sha256, file.n_bytes, (note,))
@@ -273,11 +275,11 @@ class _PlainFile:
     delimiter: str | None
     missing: frozenset[str]
 
-    def frame(self) -> pd.DataFrame:
-        """Read the table as a whole."""
+    def frame(self, most_bytes: int | None = None) -> pd.DataFrame:
+        """Read the table as a whole; `most_bytes` is how large a Parquet file may become."""
         with self._telling():
             if self.suffix in PARQUET:
-                frame = read_parquet(self.path, self.name, self.missing)
+                frame = read_parquet(self.path, self.name, self.missing, most_bytes)
             elif self.suffix in JSON:
                 frame = read_json(self.path, self.name, self.missing)
             else:
@@ -316,6 +318,7 @@ def _opened(
     encoding: str | None,
     sheet: str | None,
     called: str | None = None,
+    most_bytes: int | None = None,
 ) -> Iterator[_PlainFile]:
     """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
@@ -333,7 +336,7 @@ def _opened(
             suffix = "" if str(source) == "-" else _checked_suffix(path)
             with path.open("rb") as file:
                 sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
-            path = _plain(path, scratch, name, encoding)
+            path = _plain(unpacked(path, scratch, name, most_bytes), scratch, name, encoding)
             suffix = suffix or _sniffed(path)
             if encoding is not None and suffix in (*PARQUET, *WORKBOOK):
                 raise LogicLensError(f"{name} is no text: leave out the encoding.")
@@ -353,10 +356,9 @@ def _opened(
 
 
 def _plain(path: Path, scratch: Path, name: str, encoding: str | None) -> Path:
-    """Return a file with the same table, decompressed and in UTF-8 if it is text."""
+    """Return a decompressed file with the same table, in UTF-8 if it is text."""
     if encoding is None:
-        return in_utf8(unpacked(path, scratch, name), scratch, name)
-    path = unpacked(path, scratch, name)
+        return in_utf8(path, scratch, name)
     head = first_bytes(path, 4)
     if head == b"PAR1" or head.startswith(b"PK"):
         return path

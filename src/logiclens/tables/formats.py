@@ -18,16 +18,35 @@ from logiclens.words import readable, shortened
 BLOCK = 1 << 20
 
 
-def unpacked(path: Path, scratch: Path, name: str) -> Path:
-    """Return a file with the same content, decompressed."""
+def unpacked(path: Path, scratch: Path, name: str, most_bytes: int | None = None) -> Path:
+    """Return a file with the same content, decompressed.
+
+    Args:
+        path: the file.
+        scratch: a folder to decompress into.
+        name: what messages call the file.
+        most_bytes: how large it may become; a few bytes can unpack to any number. Default: None, as large as it is.
+    """
     if first_bytes(path) != b"\x1f\x8b":
         return path
+    n_bytes = 0
     try:
         with gzip.open(path, "rb") as packed, (scratch / "plain").open("wb") as copy:
-            shutil.copyfileobj(packed, copy, BLOCK)
+            while block := packed.read(BLOCK):
+                n_bytes += len(block)
+                if most_bytes is not None and n_bytes > most_bytes:
+                    raise unpacks_to_more(name, most_bytes)
+                copy.write(block)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise LogicLensError(f"{name} is a damaged or cut-off gz file: copy it again.") from None
     return scratch / "plain"
+
+
+def unpacks_to_more(name: str, most_bytes: int) -> LogicLensError:
+    """Return the error for a file that is small only while it is packed."""
+    return LogicLensError(
+        f"{name} unpacks to more than {most_bytes:,} bytes, the most that are read here: take fewer rows or columns."
+    )
 
 
 def in_utf8(path: Path, scratch: Path, name: str) -> Path:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.tables.dtypes import as_floats, checked_names, kind_of, typed
-from logiclens.tables.formats import BLOCK, open_text, sentence
+from logiclens.tables.formats import BLOCK, open_text, sentence, unpacks_to_more
 from logiclens.tables.streams import chunk_rows
 
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
@@ -273,14 +273,25 @@ def _arrow_column(cells: Any, key: str, name: str, missing: frozenset[str]) -> p
     return column
 
 
-def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame:
-    """Read Parquet; each column gets the plain pandas type of its values."""
+def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int | None = None) -> pd.DataFrame:
+    """Read Parquet; each column gets the plain pandas type of its values.
+
+    Args:
+        path: the file.
+        name: what messages call it.
+        missing: texts that mean a missing value.
+        most_bytes: how large it may become, with a number for each cell: a column of one value repeated needs next to
+            nothing in the file. Default: None, as large as it is.
+    """
     import pyarrow as arrow
     from pyarrow import parquet
 
     try:
         with path.open("rb") as file:
-            table = parquet.ParquetFile(file).read()
+            opened = parquet.ParquetFile(file)
+            if most_bytes is not None and _unpacked_bytes(opened.metadata) > most_bytes:
+                raise unpacks_to_more(name, most_bytes)
+            table = opened.read()
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, MemoryError):
             raise
@@ -291,6 +302,12 @@ def read_parquet(path: Path, name: str, missing: frozenset[str]) -> pd.DataFrame
     names = checked_names(table.column_names, name)
     columns = zip(names, table.columns, strict=True)
     return typed(pd.DataFrame({key: _arrow_column(cells, key, name, missing) for key, cells in columns}))
+
+
+def _unpacked_bytes(metadata: Any) -> int:
+    """Return how many bytes a Parquet file says that it unpacks to, at least eight for each cell."""
+    said = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
+    return int(max(said, 8 * metadata.num_rows * metadata.num_columns))
 
 
 def _plain_type(kind: Any, arrow: Any) -> Any:
