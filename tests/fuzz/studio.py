@@ -7,12 +7,14 @@ sentence that leaves rules, versions and files as they were; what is shown and e
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,7 +30,7 @@ from logiclens.studio.editing import MOVES, SIGNS, VERSIONS
 from logiclens.studio.learning import learn
 from logiclens.studio.pages import EXPORTS
 from logiclens.studio.server import Studio
-from logiclens.studio.work import HELD_OUT, LOCK, MODEL, NAME, RECORD, Work
+from logiclens.studio.work import HELD_OUT, LOCK, MODEL, NAME, RECORD, Work, kept_works
 from logiclens.verify import Refuted, verify
 from tests.fuzz import hostile, samples
 from tests.fuzz.judge import Failure, Outcome, Place, check_sentence, check_shown
@@ -67,7 +69,11 @@ CONTENTS = (
     b"PAR1",
     b"{}\n",
     b"[" * 5000,
+    gzip.compress(b"a,b\n" + b"1,2\n" * 50_000, mtime=0),
+    gzip.compress(b"\x00" * 500_000, mtime=0),
 )
+MOST_UNPACKED = 100_000
+NO_TEXTS: tuple[Any, ...] = (None, True, 0, 1.5, [], ["remove"], [[]], {}, {"a": 1})
 EXPECTED = {RECORD, MODEL, HELD_OUT, LOCK, VERSIONS}
 """What the folder of a work holds beside the upload."""
 
@@ -93,6 +99,8 @@ def _sent() -> st.SearchStrategy[Document]:
         "value-0": places, "value-1": _texts("60", "", "x"), "value-2": places, "work": _texts("open", "0" * 16, ".."),
     }  # fmt: skip
     odd = st.sampled_from(sorted(fields)).flatmap(lambda name: hostile.json_values().map(lambda value: {name: value}))
+    # Where a text is expected, a list or an object cannot even be looked up.
+    odd |= st.sampled_from(sorted(fields)).flatmap(lambda name: st.sampled_from(NO_TEXTS).map(lambda one: {name: one}))
     return st.builds(
         lambda usual, extra: {**usual, **extra},
         st.fixed_dictionaries({}, optional=fields),
@@ -120,6 +128,8 @@ def cases(draw: st.DrawFn) -> Document:
         kind = draw(st.integers(0, 9))
         if kind < 4:
             step |= {"verb": "edit", "sent": draw(st.sampled_from(sorted(MOVES)).flatmap(_full))}
+            if draw(st.integers(0, 9)) == 0:
+                step["sent"][draw(st.sampled_from(sorted(step["sent"])))] = draw(st.sampled_from(NO_TEXTS))
         elif kind < 7:
             step |= {"verb": draw(st.sampled_from(VERBS)), "sent": draw(_sent())}
             if draw(st.integers(0, 9)) == 0:
@@ -130,9 +140,13 @@ def cases(draw: st.DrawFn) -> Document:
                 step["body"] = draw(st.binary(max_size=40) | st.just(b"[" * 10_000) | st.just(b'"' + b"x" * 70_000))
         elif kind < 9:
             step |= {"path": draw(st.sampled_from(PATHS))}
+        elif draw(st.integers(0, 3)) == 0:
+            step |= {"half": draw(st.sampled_from(CONTENTS)), "foreign": {}}
         else:
             step |= {"upload": draw(_texts(*FILES)), "into": draw(st.sampled_from(["", "model", "x"]))}
             step["content"] = draw(st.sampled_from(CONTENTS) | st.binary(max_size=60))
+            if draw(st.integers(0, 3)) == 0:
+                step["revision"] = draw(hostile.json_values() | st.just("0"))
         steps.append(step)
     return {"steps": steps}
 
@@ -153,6 +167,7 @@ def learned() -> Path:
     work.change(choices=Choices("died", (), None, "unit"))
     learn(work.folder, lambda state: None)
     work.change(stage="rules")
+    work.leave()
     return root
 
 
@@ -173,7 +188,8 @@ def check(case: Document, place: Place) -> Outcome:
     root = place.outputs / "works"
     shutil.copytree(learned(), root)
     [key] = [path.name for path in root.iterdir()]
-    with patch("logiclens.studio.session.Learning", _Idle):
+    limit = patch("logiclens.studio.work.MOST_UNPACKED", MOST_UNPACKED)
+    with patch("logiclens.studio.session.Learning", _Idle), limit:
         studio = Studio(root, token=TOKEN, most_bytes=10_000)
         studio.port = PORT
         studio.session.open_kept(key)
@@ -209,6 +225,8 @@ def _edits(studio: Studio) -> int:
 
 
 def _step(studio: Studio, key: str, step: Document) -> Outcome:
+    if "half" in step:
+        return _half_uploaded(studio, step["half"])
     before, foreign = _state(studio), dict(step["foreign"])
     edits = _edits(studio)
     base = f"/{foreign.pop('token', TOKEN)}/"
@@ -219,7 +237,13 @@ def _step(studio: Studio, key: str, step: Document) -> Outcome:
         answer = _request(studio, "GET", base + step["path"], headers=headers)
     else:
         named = {"name": step["upload"].encode("utf-8", "replace").decode(), "into": step["into"]}
+        seen = step.get("revision", studio.session.revision)
+        named["revision"] = seen.encode("utf-8", "replace").decode() if isinstance(seen, str) else json.dumps(seen)
         answer = _request(studio, "POST", base + "upload", params=named, content=step["content"], headers=headers)
+        if answer.status_code == 200 and named["revision"] != str(before[0]):
+            raise Failure("an upload of a page that is behind is taken", named["revision"])
+        if answer.status_code == 200 and _unpacked_size(step["content"]) > MOST_UNPACKED:
+            raise Failure("an upload that unpacks to more than is allowed is taken")
     _check_headers(answer)
     if step["foreign"] and answer.status_code not in (403, 404):
         raise Failure("a request from elsewhere is answered", str(step["foreign"]))
@@ -234,6 +258,23 @@ def _step(studio: Studio, key: str, step: Document) -> Outcome:
     check_sentence(answer.json()["error"] if is_json else answer.text)
     if _state(studio) != before:
         raise Failure("a refused request changed something")
+    return Outcome.refused
+
+
+def _unpacked_size(content: bytes) -> int:
+    try:
+        return len(gzip.decompress(content))
+    except (OSError, EOFError, zlib.error):
+        return len(content)
+
+
+def _half_uploaded(studio: Studio, content: bytes) -> Outcome:
+    """Leave the start of an upload behind, as a server does that is killed."""
+    work = studio.session.begin("rows.csv")
+    work.upload.write_bytes(content)
+    work.leave()
+    if work.key in [kept.key for kept in kept_works(studio.session.root)]:
+        raise Failure("a part of an upload is listed as a work")
     return Outcome.refused
 
 
@@ -319,6 +360,8 @@ def _check_files(root: Path) -> None:
 def _check_restored(studio: Studio, root: Path) -> None:
     """Open the work of the ended studio again: rules and versions are as they were."""
     again = Studio(root, token=TOKEN)
+    if rests := [folder.name for folder in root.iterdir() if not (folder / RECORD).exists()]:
+        raise Failure("a part of an upload stays", str(rests))
     for folder in sorted(root.iterdir()):
         if (folder / VERSIONS).exists():
             again.session.open_kept(folder.name)

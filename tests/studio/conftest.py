@@ -64,9 +64,8 @@ class Tab:
         return self.client.get(self.base + path, **more)
 
     def upload(self, content: bytes, name: str = "patients.csv", **params: str) -> Any:
-        return self.client.post(
-            self.base + "upload", params={"name": name, **params}, content=content, headers=self.own
-        )
+        sent = {"name": name, "revision": str(self.studio.session.revision), **params}
+        return self.client.post(self.base + "upload", params=sent, content=content, headers=self.own)
 
     def act(self, verb: str, *, revision: int | None = None, **sent: Any) -> Any:
         known = self.studio.session.revision if revision is None else revision

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import re
@@ -15,6 +17,8 @@ import time
 from pathlib import Path
 
 import httpx
+import numpy as np
+import pandas as pd
 import pytest
 
 from logiclens.studio.server import MOST_JSON, POLICY, Studio, bound_server
@@ -23,6 +27,8 @@ from tests.cli_runs import COMMAND, ENVIRONMENT
 from tests.studio.conftest import patients
 
 TABLE = patients().to_csv(index=False).encode()
+MANY = patients(4000).to_csv(index=False).encode()
+"""More than is written at once."""
 
 
 def files_below(root: Path) -> list[str]:
@@ -203,7 +209,7 @@ def test_an_oversized_upload_is_refused_and_leaves_nothing(tabs):
 
     # Without a length in its head, the upload is counted as it comes.
     chunks = (b"a,b\n" * 1000 for _ in range(50))
-    sent = one.client.post(one.base + "upload?name=a.csv", content=chunks, headers=one.own)
+    sent = one.client.post(one.base + "upload?name=a.csv&revision=0", content=chunks, headers=one.own)
     assert sent.status_code == 400
     assert files_below(one.studio.session.root) == []
 
@@ -232,6 +238,46 @@ def test_a_broken_upload_is_one_sentence_that_names_it(tab, name, content, sente
     assert files_below(tab.studio.session.root) == []
 
 
+def bomb(kind: str) -> bytes:
+    """A small file that unpacks to some megabytes."""
+    text = b"a,b\n" + b"1,2\n" * 1_000_000
+    if kind == "csv.gz":
+        return gzip.compress(text)
+    if kind == "csv":
+        # Whatever the name says, what is packed is unpacked; a file may have several packed parts.
+        return gzip.compress(text[:40_004]) * 100
+    held = io.BytesIO()
+    pd.DataFrame({"a": np.zeros(1_000_000, dtype=np.int8)}).to_parquet(held, compression="gzip")
+    return held.getvalue() if kind == "parquet" else gzip.compress(held.getvalue())
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "csv", "parquet", "parquet.gz"])
+@pytest.mark.parametrize("into", ["", "model"])
+def test_an_upload_that_unpacks_to_more_than_can_be_meant_is_refused(tab, learned, monkeypatch, kind, into):
+    monkeypatch.setattr("logiclens.studio.work.MOST_UNPACKED", 1_000_000)
+    content = bomb(kind)
+    assert len(content) < 100_000
+    if into:
+        tab.studio.session.open_model(learned.studio.session.work.model)
+    before = files_below(tab.studio.session.root)
+    answer = tab.upload(content, f"small.{kind}", into=into)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        f"small.{kind} unpacks to more than 1,000,000 bytes, the most that are read here: take fewer rows or columns."
+    )
+    assert files_below(tab.studio.session.root) == before
+
+
+def test_a_packed_upload_below_the_limit_is_read(tab, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.work.MOST_UNPACKED", len(TABLE))
+    assert tab.upload(gzip.compress(TABLE), "patients.csv.gz").status_code == 200
+    assert tab.upload(TABLE).status_code == 200
+    monkeypatch.setattr("logiclens.studio.work.MOST_UNPACKED", len(TABLE) - 1)
+    assert tab.upload(gzip.compress(TABLE), "patients.csv.gz").status_code == 400
+    # What is not packed is as large as its upload.
+    assert tab.upload(TABLE).status_code == 200
+
+
 def test_a_broken_upload_leaves_the_open_work(learned):
     before = learned.studio.session.work
     assert learned.upload(b"", "a.csv").status_code == 400
@@ -249,6 +295,78 @@ def test_an_upload_that_is_cut_off_leaves_nothing(tab):
         wait_until(lambda: files_below(tab.studio.session.root) != [])
     wait_until(lambda: files_below(tab.studio.session.root) == [])
     assert tab.studio.session.stage == "start"
+
+
+def begin_upload(address: str, content: bytes) -> socket.socket:
+    """Send the first half of an upload; the rest is for the caller."""
+    host, token = address.split("/")[2:4]
+    plain = socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=20)
+    head = (
+        f"POST /{token}/upload?name=half.csv&revision=0 HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+        f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    )
+    plain.sendall(head.encode() + content[: len(content) // 2])
+    return plain
+
+
+def uploaded(root: Path) -> int:
+    """Return how many bytes of uploads there are."""
+    return sum(path.stat().st_size for path in root.glob("*/table*"))
+
+
+def test_an_upload_that_arrives_is_no_work_yet(tab, tabs):
+    root = tab.studio.session.root
+    with begin_upload(tab.base, MANY) as plain:
+        wait_until(lambda: uploaded(root) > 0)
+        [folder] = root.iterdir()
+        # Neither a second tab nor another studio that starts now may take it, or take it away.
+        other = tabs(root)
+        assert kept_works(root) == []
+        for one in (tab, other):
+            assert "half.csv" not in one.get("main").json()["main"]
+            answer = one.act("open", work=folder.name)
+            assert answer.json()["error"] == "this work is not there any more: choose the file again."
+        assert tab.studio.session.stage == "start"
+        plain.sendall(MANY[len(MANY) // 2 :])
+        assert b"200 OK" in plain.makefile("rb").readline()
+    assert tab.studio.session.work.upload.read_bytes() == MANY
+    assert [kept.name for kept in kept_works(root)] == ["half.csv"]
+
+
+def test_the_part_of_an_upload_whose_server_was_killed_is_no_work(tmp_path, tabs):
+    root = tmp_path / "works"
+    server = subprocess.Popen(
+        [COMMAND, "studio", "--no-browser", "--work", str(root)],
+        env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        address = server.stdout.readline().split()[-1]
+        with begin_upload(address, MANY):
+            wait_until(lambda: uploaded(root) > 0)
+            server.kill()
+            server.wait()
+    finally:
+        server.kill()
+    [folder] = root.iterdir()
+    one = tabs(root)
+    assert not folder.exists()
+    assert "half.csv" not in one.get("main").json()["main"]
+    assert one.act("open", work=folder.name).status_code == 400
+
+
+def test_a_model_that_was_half_copied_is_no_work(learned, tabs, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    root, model = tmp_path / "other", learned.studio.session.work.model
+    studio = Studio(root)
+    monkeypatch.setattr("logiclens.studio.session.write_whole", killed)
+    with pytest.raises(Killed):
+        studio.session.open_model(model)
+    assert kept_works(root) == []
 
 
 def wait_until(holds, seconds: float = 20) -> None:
@@ -386,6 +504,34 @@ def test_two_tabs_see_each_other_and_none_overwrites(learned):
     assert len(learned.studio.session.editor().versions) == 2
 
 
+@pytest.mark.parametrize("revision", ["stale", "", "-1", "x", "1.0", "9" * 5000])
+@pytest.mark.parametrize("into", ["", "model"])
+def test_an_upload_of_a_tab_that_is_behind_ends_nothing(tab, revision, into):
+    before = tab.studio.session.revision
+    tab.upload(TABLE)
+    assert tab.learn(patients()).status_code == 200
+    session = tab.studio.session
+    work, learning, works = session.work, session.learning, sorted(session.root.iterdir())
+    answer = tab.upload(b"a,b\n1,2\n", "other.csv", revision=revision.replace("stale", str(before)), into=into)
+    assert answer.status_code == 409
+    assert answer.json()["error"] == "the work has changed in another tab; the page now shows it: try again."
+    assert answer.json()["revision"] == session.revision
+    assert "Learning from patients.csv" in answer.json()["main"]
+    assert (session.work, session.learning) == (work, learning)
+    assert learning._process.is_alive()
+    assert sorted(session.root.iterdir()) == works
+
+
+def test_an_upload_is_refused_when_another_tab_changed_the_work_while_it_arrived(tab):
+    with begin_upload(tab.base, MANY) as plain:
+        wait_until(lambda: uploaded(tab.studio.session.root) > 0)
+        assert tab.act("example").json()["stage"] == "columns"
+        plain.sendall(MANY[len(MANY) // 2 :])
+        assert b" 409 " in plain.makefile("rb").readline()
+    assert tab.studio.session.work.record.name == "tumours.csv"
+    assert len(list(tab.studio.session.root.iterdir())) == 1
+
+
 # Closing, killing and restoring -------------------------------------------------------------------------------------
 
 
@@ -395,17 +541,57 @@ def test_closing_removes_the_work_with_its_upload(learned):
     assert not folder.exists()
 
 
+def make_old(folder: Path, days: float) -> None:
+    """Let every file of a work be some days older."""
+    for path in folder.rglob("*"):
+        changed = path.stat().st_mtime
+        os.utime(path, (changed - days * 86_400,) * 2)
+
+
 def test_works_older_than_seven_days_are_removed_unless_open(learned, tmp_path):
     root, key = learned.studio.session.root, learned.studio.session.work.key
     old, young = root / "00000000000000aa", root / "00000000000000bb"
     for folder in (old, young):
         shutil.copytree(root / key, folder)
-    day = 86_400
-    os.utime(old / RECORD, (time.time() - 7.1 * day,) * 2)
-    os.utime(young / RECORD, (time.time() - 6.9 * day,) * 2)
-    os.utime(root / key / RECORD, (time.time() - 7.1 * day,) * 2)
+    make_old(old, 7.1)
+    make_old(young, 6.9)
+    make_old(root / key, 7.1)
     Studio(root)
     assert sorted(path.name for path in root.iterdir()) == sorted([young.name, key])
+
+
+def test_a_work_is_as_old_as_its_last_edit(learned, tabs):
+    session = learned.studio.session
+    make_old(session.work.folder, 8)
+    rule = next(f"{at}-1" for at, one in enumerate(session.editor().rules.rules) if one.cubes)
+    assert learned.act("edit", move="pin", rule=rule).status_code == 200
+    learned.ends()
+    again = tabs(session.root)
+    [kept] = kept_works(session.root)
+    assert kept.seconds < 60
+    assert again.act("open", work=kept.key).status_code == 200
+    assert len(again.studio.session.editor().versions) == 2
+
+
+@pytest.mark.parametrize("moment", ["shown", "begun"])
+def test_works_that_become_too_old_while_the_server_runs_are_removed(learned, tabs, moment):
+    root, key = learned.studio.session.root, learned.studio.session.work.key
+    old = root / "00000000000000aa"
+    shutil.copytree(root / key, old)
+    one = tabs(root)
+    for folder in (old, root / key):
+        make_old(folder, 7.1)
+    assert (one.get("main") if moment == "shown" else one.upload(TABLE)).status_code == 200
+    assert not old.exists()
+    # Another studio has it open.
+    assert learned.studio.session.work.upload.read_bytes() == TABLE
+
+
+def test_an_open_work_stays_where_the_system_has_no_locks(learned, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.work.fcntl", None)
+    make_old(learned.studio.session.work.folder, 8)
+    assert learned.upload(b"", "broken.csv").status_code == 400
+    assert learned.studio.session.work.upload.read_bytes() == TABLE
 
 
 def test_one_studio_at_a_time_has_a_work_open(learned, tabs):

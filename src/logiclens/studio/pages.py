@@ -14,7 +14,7 @@ from logiclens.report import page
 from logiclens.report.result import Result
 from logiclens.studio.editing import Editor
 from logiclens.studio.session import Session
-from logiclens.studio.work import DAYS, kept_works
+from logiclens.studio.work import DAYS
 from logiclens.words import count_with_noun, percent
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def main(session: Session) -> str:
 
 
 def _start(session: Session) -> str:
-    works = [(kept, STEPS[kept.stage], duration(kept.seconds)) for kept in kept_works(session.root)]
+    works = [(kept, STEPS[kept.stage], duration(kept.seconds)) for kept in session.kept()]
     return render("start.html", works=works, days=DAYS)
 
 

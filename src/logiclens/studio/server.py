@@ -24,7 +24,7 @@ from logiclens.report.page import render as render_report
 from logiclens.studio import pages
 from logiclens.studio.choices import Choices
 from logiclens.studio.editing import Editor
-from logiclens.studio.session import MOST_TEXT, OutOfDate, Session
+from logiclens.studio.session import MOST_TEXT, OutOfDate, Session, text
 from logiclens.studio.work import default_root
 
 with require_extra("studio", "the studio"):
@@ -277,8 +277,7 @@ class Studio:
             with self.session.guard:
                 if verb is None:
                     raise LogicLensError(f"there is nothing called {quoted(request.path_params['verb'])} to do.")
-                if sent.get("revision") != self.session.revision:
-                    raise OutOfDate
+                self.session.check_revision(sent.get("revision"))
                 part = verb(sent)
                 return self._shown() if part is None else {"revision": self.session.revision, "part": part}
 
@@ -326,8 +325,11 @@ class Studio:
                 raise
 
         def opened(work: Any) -> dict[str, Any]:
+            seen = request.query_params.get("revision", "")
             try:
                 with self.session.guard:
+                    # Only now, because another tab may have changed the work while the file arrived.
+                    self.session.check_revision(int(seen) if seen.isdecimal() and len(seen) < 16 else None)
                     if request.query_params.get("into") == "model":
                         self.session.attach(work)
                     else:
@@ -378,14 +380,6 @@ def not_found() -> Response:
 # What the page sends -------------------------------------------------------------------------------------------------
 
 
-def text(sent: Mapping[str, Any], name: str) -> str:
-    """Return a text that the page sent; an empty one if it sent none."""
-    value = sent.get(name, "")
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise LogicLensError(f"{quoted(name)} must be a text of at most {MOST_TEXT:,} characters.")
-    return value
-
-
 def place(sent: Mapping[str, Any], name: str) -> int:
     """Return the number of a version, counted from 0, that the page sent as a text."""
     given = text(sent, name)
@@ -422,12 +416,12 @@ def read_choices(sent: Mapping[str, Any], session: Session) -> Choices:
     if not isinstance(used, list):
         raise LogicLensError("tick the columns to use.")
     kept = {column(given, "the columns to use") for given in used}
-    by = sent.get("by") or None
+    by = text(sent, "by")
     return Choices(
         target,
         tuple(name for name in columns if name not in kept and name != target),
         number(sent, "above", "“Cut at”"),
-        None if by is None else column(by, "the groups"),
+        column(by, "the groups") if by else None,
     )
 
 

@@ -8,7 +8,7 @@ import shutil
 import threading
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,19 @@ from logiclens.storage import open_folder, scratch_folder, write_whole
 from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
 from logiclens.studio.editing import Editor, forget_versions, kept_edits
 from logiclens.studio.learning import Learning
-from logiclens.studio.work import MODEL, Work, kept_works, lock, private_folder, remove_old, suffix_of_upload
+from logiclens.studio.work import MODEL, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
 
 MOST_TEXT = 2_000
 """The most characters of a text that the page sends."""
+
+
+def text(sent: Mapping[str, Any], name: str) -> str:
+    """Return a text that the page sent; an empty one if it sent none."""
+    value = sent.get(name, "")
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
+        raise LogicLensError(f"{quoted(name)} must be a text of at most {MOST_TEXT:,} characters.")
+    return value
 
 
 class OutOfDate(LogicLensError):
@@ -58,15 +66,14 @@ class Session:
     """
 
     def __init__(self, root: Path) -> None:
-        """Remove works that are too old."""
+        """Remove works that became too old while no server ran."""
         self.root, self.revision = private_folder(root), 0
         self.work: Work | None = None
         self.learning: Learning | None = None
         self.guard = threading.RLock()
-        self._lock: int | None = None
         self._views: dict[str, Any] = {}
         self._editor: Editor | None = None
-        remove_old(root)
+        self._remove_old()
 
     # What there is ---------------------------------------------------------------------------------------------------
 
@@ -131,6 +138,12 @@ class Session:
             self.changed()
         return editor.result(editor.measured_aside(), is_held_out=True, for_report=True)
 
+    def check_revision(self, known: object) -> None:
+        """Refuse what a page asks that shows an earlier revision, or names none."""
+        # In Python, True and 1.0 equal 1.
+        if type(known) is not int or known != self.revision:
+            raise OutOfDate
+
     def changed(self) -> None:
         """Count a change."""
         self.revision += 1
@@ -138,23 +151,41 @@ class Session:
 
     # Beginning and ending --------------------------------------------------------------------------------------------
 
+    def kept(self) -> list[Kept]:
+        """Return the works that can be gone on with; those that became too old while the server ran are removed."""
+        self._remove_old()
+        return kept_works(self.root)
+
+    def _remove_old(self) -> None:
+        remove_old(self.root, but=None if self.work is None else self.work.folder)
+
+    def _begin(self, name: str, suffix: str) -> Work:
+        with self.guard:
+            self._remove_old()
+        return Work.begin(self.root, name, suffix)
+
     def begin(self, name: str) -> Work:
         """Make the folder of a new upload; `take` opens it when the upload is whole."""
-        return Work.begin(self.root, name, suffix_of_upload(name))
+        return self._begin(name, suffix_of_upload(name))
 
     def take(self, work: Work) -> None:
         """Open a new work whose upload is whole, in place of the one that is open, which stays in its folder."""
         if not len(work.table.frame.columns):
             raise LogicLensError(f"{work.record.name} has no columns.")
+        self._open(work)
+
+    def _open(self, work: Work) -> None:
+        """Keep a new work whose files are whole, and open it."""
         with self.guard:
+            work.keep()
             self._leave()
-            self._lock, self.work = lock(work.folder), work
+            self.work = work
             self.changed()
 
     def example(self) -> None:
         """Open the bundled example."""
         raw = breast_cancer()
-        work = Work.begin(self.root, "tumours.csv", ".csv")
+        work = self._begin("tumours.csv", ".csv")
         write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
         self.take(work)
 
@@ -162,15 +193,12 @@ class Session:
         """Open a copy of a saved model."""
         opened = open_folder(folder)
         read_result(opened.result())
-        work = Work.begin(self.root, folder.name, "")
+        work = self._begin(folder.name, "")
         (work.folder / MODEL).mkdir()
         for name, content in opened.files.items():
             write_whole(work.folder / MODEL / name, content)
-        work.change(stage="rules")
-        with self.guard:
-            self._leave()
-            self._lock, self.work = lock(work.folder), work
-            self.changed()
+        work.record = replace(work.record, stage="rules")
+        self._open(work)
 
     def open_table(self, path: Path) -> None:
         """Open a copy of a table."""
@@ -187,34 +215,32 @@ class Session:
 
     def open_kept(self, key: str) -> None:
         """Go on with a work of an earlier start. Learning that was interrupted is at the columns again."""
-        if key not in [kept.key for kept in kept_works(self.root)]:
+        if key not in [kept.key for kept in self.kept()]:
             raise LogicLensError("this work is not there any more: choose the file again.")
-        descriptor = lock(self.root / key)
-        work = Work(self.root / key)
+        work = Work.opened(self.root / key)
         if work.record.stage == "learning":
             work.change(stage="columns", problem="Learning was interrupted: start it again.")
         self._leave()
-        self._lock, self.work = descriptor, work
+        self.work = work
         self.changed()
 
     def close(self) -> None:
         """Close the work, and remove its folder with the upload."""
-        work = self.work
-        self._leave()
-        if work is not None:
-            work.remove()
+        self._leave(removes=True)
         self.changed()
 
-    def _leave(self) -> None:
-        """Leave the work in its folder; a worker ends."""
+    def _leave(self, *, removes: bool = False) -> None:
+        """Leave the work in its folder, or remove it; a worker ends."""
         learning, self.learning = self.learning, None
         if learning is not None:
             learning.cancel()
-        if self._lock is not None:
-            os.close(self._lock)
-        if self.work is not None and self.work.record.stage == "learning":
-            self.work.change(stage="columns", problem="Learning was interrupted: start it again.")
-        self._lock = self.work = self._editor = None
+        if self.work is not None and removes:
+            self.work.remove()
+        elif self.work is not None:
+            if self.work.record.stage == "learning":
+                self.work.change(stage="columns", problem="Learning was interrupted: start it again.")
+            self.work.leave()
+        self.work = self._editor = None
 
     def end(self) -> None:
         """End with the server: the worker is stopped, the work stays in its folder."""
@@ -324,12 +350,11 @@ class Session:
         fields = panel_fields(self.shown())
         return tuple(map(self.editor().field, fields)) if self.opened("rules").record.suffix else fields
 
-    def try_row(self, values: Mapping[str, str]) -> Any:
+    def try_row(self, values: Mapping[str, Any]) -> Any:
         """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
         row: dict[str, Scalar | None] = {}
         for place, field in enumerate(self.fields()):
-            text = str(values.get(f"value-{place}", ""))[:MOST_TEXT].strip()
-            row[field.column] = cell(field, text)
+            row[field.column] = cell(field, text(values, f"value-{place}").strip())
         return self.shown().rules.why(row)
 
     def export(self, name: str) -> Download:

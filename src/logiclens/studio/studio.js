@@ -138,7 +138,7 @@
     const told = document.getElementById("uploading");
     if (told) told.textContent = "Reading " + file.name + " …";
     const into = document.getElementById("upload").dataset.into ? "&into=model" : "";
-    const answer = await ask("upload?name=" + encodeURIComponent(file.name) + into, { method: "POST", body: file });
+    const answer = await ask("upload?name=" + encodeURIComponent(file.name) + "&revision=" + revision + into, { method: "POST", body: file });
     if (told) told.textContent = "";
     if (answer.revision !== undefined) show(answer);
     tell(answer.error);

@@ -1,6 +1,6 @@
 """A work: one private folder with an upload, what was chosen, and what was learned. The server restores it from there.
 
-work.json      what was chosen and how far the work is
+work.json      what was chosen and how far the work is; it is written last, so that a folder without it is no work yet
 table.csv      the upload, under a name of ours
 model/         the learned model, with its result
 held_out.npy   the places of the held-out rows
@@ -40,10 +40,15 @@ except ImportError:
 KIND, SCHEMA = "logiclens studio work", 1
 RECORD, MODEL, HELD_OUT, LOCK = "work.json", "model", "held_out.npy", "lock"
 DAYS = 7
-"""A work that nobody touched for so many days is removed with its upload."""
+"""A work none of whose files changed for so many days is removed with its upload."""
 SUFFIXES = tuple(f"{suffix}{packed}" for suffix in (*TEXT, *PARQUET, *JSON, *WORKBOOK) for packed in ("", ".gz"))
 NAME = re.compile(r"[0-9a-f]{16}")
 """The names of work folders, which are drawn at random."""
+
+MOST_UNPACKED = 2**31
+"""The most bytes that a compressed upload may unpack to, as for a workbook."""
+MOST_TRIES = 20
+"""How often a folder for a new work is made until one can be locked."""
 
 STAGES = ("columns", "learning", "rules")
 """How far a work can be."""
@@ -104,25 +109,54 @@ def default_root() -> Path:
 
 
 class Work:
-    """One work in its folder, locked as long as the server or the worker has it open.
+    """One work in its folder, locked as long as the server has it open.
 
     Args:
         folder: the folder, which exists.
+        record: what is known of a work that has no record in its folder yet. Default: None, it is read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, record: Record | None = None) -> None:
         """Read the record."""
-        self.folder = folder
-        self.record = from_plain(Record, read_json(folder / RECORD), "the work")
+        self.folder, self._lock = folder, None if record is None else lock(folder)
+        self.record = from_plain(Record, read_json(folder / RECORD), "the work") if record is None else record
 
     @classmethod
     def begin(cls, root: Path, name: str, suffix: str) -> Work:
-        """Make a private folder for a new work."""
+        """Make a private folder for a new work, and lock it; `keep` makes it a work when its files are whole."""
         private_folder(root)
-        folder = root / secrets.token_hex(8)
-        folder.mkdir(0o700)
-        write_record(folder, Record(KIND, SCHEMA, name, suffix, "columns"))
-        return cls(folder)
+        for _ in range(MOST_TRIES):
+            folder = root / secrets.token_hex(8)
+            folder.mkdir(0o700)
+            # Another studio that starts in this moment may remove the folder before it is locked.
+            with suppress(LogicLensError, FileNotFoundError):
+                return cls(folder, Record(KIND, SCHEMA, name, suffix, "columns"))
+        raise LogicLensError(f"no folder in {root} can be locked: name another one with --work.")
+
+    @classmethod
+    def opened(cls, folder: Path) -> Work:
+        """Open a work of an earlier start, and lock it; refuse one that another studio has open."""
+        descriptor = lock(folder)
+        try:
+            work = cls(folder)
+        except BaseException:
+            unlock(descriptor)
+            raise
+        work._lock = descriptor
+        return work
+
+    def leave(self) -> None:
+        """Leave the work in its folder for others to open."""
+        unlock(self._lock)
+        self._lock = None
+
+    def keep(self) -> None:
+        """Write the record of a work whose files are whole: only now it can be listed and opened."""
+        if self.record.suffix:
+            # Otherwise the record may reach the disk before the upload does.
+            with self.upload.open("rb+") as file:
+                os.fsync(file.fileno())
+        write_record(self.folder, self.record)
 
     @property
     def key(self) -> str:
@@ -147,7 +181,7 @@ class Work:
     @cached_property
     def table(self) -> TableFile:
         """The table of the upload."""
-        return read_table(self.upload, name=self.table_name)
+        return read_table(self.upload, name=self.table_name, most_bytes=MOST_UNPACKED)
 
     def problem(self) -> Problem:
         """Return the table to learn from, by what was chosen."""
@@ -174,10 +208,16 @@ class Work:
         return np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
 
     def remove(self) -> None:
-        """Remove the folder with the upload; the record goes first, so that a rest is no work."""
-        with suppress(OSError):
-            (self.folder / RECORD).unlink()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the folder with the upload."""
+        remove_folder(self.folder)
+        self.leave()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of a work; the record goes first, so that a rest is no work."""
+    with suppress(OSError):
+        (folder / RECORD).unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_record(folder: Path, record: Record) -> None:
@@ -197,17 +237,29 @@ def private_folder(path: Path) -> Path:
 def lock(folder: Path) -> int | None:
     """Lock a work as long as this process lives; return the descriptor, None where the system has no locks.
 
-    Raise `LogicLensError` if another studio has it open.
+    Raise `LogicLensError` if another studio has it open, `FileNotFoundError` if it is gone.
     """
     if fcntl is None:
         return None
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = folder / LOCK
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        # Whoever had it locked may have removed it.
+        if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            raise FileNotFoundError(path)
+    except OSError as error:
         os.close(descriptor)
+        if isinstance(error, FileNotFoundError):
+            raise
         raise LogicLensError("another studio has this work open: close it there first.") from None
     return descriptor
+
+
+def unlock(descriptor: int | None) -> None:
+    """Let go of what `lock` returned."""
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def kept_works(root: Path) -> list[Kept]:
@@ -215,26 +267,48 @@ def kept_works(root: Path) -> list[Kept]:
     found = []
     for folder in _folders(root):
         try:
-            record, seconds = Work(folder).record, time.time() - (folder / RECORD).stat().st_mtime
+            record, seconds = Work(folder).record, time.time() - last_change(folder)
         except (LogicLensError, OSError):
             continue
         found.append(Kept(folder.name, record.name, record.stage, max(0.0, seconds)))
     return sorted(found, key=lambda kept: kept.seconds)
 
 
-def remove_old(root: Path, *, days: float = DAYS) -> None:
-    """Remove works that nobody has open and nobody touched for some days, with their uploads."""
+def last_change(folder: Path) -> float:
+    """Return when a file of a work last changed, in seconds; each edit, for example, writes the versions alone.
+
+    Opening a work, which locks it, is no change.
+    """
+    times = [
+        os.lstat(os.path.join(where, name)).st_mtime
+        for where, _, names in os.walk(folder)
+        for name in names
+        if name != LOCK
+    ]
+    return max(times, default=folder.stat().st_mtime)
+
+
+def remove_old(root: Path, *, days: float = DAYS, but: Path | None = None) -> None:
+    """Remove what nobody has open and nobody changed for some days, and at once what an upload left that was cut off.
+
+    Args:
+        root: the folder of all works.
+        days: how long a work is kept after its last change. Default: seven days.
+        but: a work that stays because it is open here, where the system has no locks. Default: None.
+    """
     for folder in _folders(root):
         with suppress(OSError, LogicLensError):
-            record = folder / RECORD
-            touched = (record if record.exists() else folder).stat().st_mtime
-            if time.time() - touched <= days * 86_400:
+            # Without locks, nobody knows whether an upload still arrives.
+            is_rest = fcntl is not None and not (folder / RECORD).exists()
+            if folder == but or not (is_rest or time.time() - last_change(folder) > days * 86_400):
                 continue
             descriptor = lock(folder)
-            record.unlink(missing_ok=True)
-            shutil.rmtree(folder, ignore_errors=True)
-            if descriptor is not None:
-                os.close(descriptor)
+            try:
+                # The upload may have become whole, and been left, before the lock was free.
+                if not (is_rest and (folder / RECORD).exists()):
+                    remove_folder(folder)
+            finally:
+                unlock(descriptor)
 
 
 def _folders(root: Path) -> list[Path]:
