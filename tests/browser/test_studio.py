@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from logiclens import Knowledge
 from logiclens.studio.server import Studio
 from tests.cli_runs import logiclens
 from tests.studio.conftest import Tab, patients
+from tests.studio.test_knowledge import wards, written_model
 
 PHONE = {"viewport": {"width": 390, "height": 844}}
 LEARNS = 90_000
@@ -55,10 +57,14 @@ def visits(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
         assert here.errors == []
 
 
-def check_exported(page: Any, tmp_path: Path) -> None:
+def check_exported(page: Any, tmp_path: Path, *, by_key: bool = False) -> None:
     """Save the model folder as the page offers it, and let the checker judge it."""
     with page.expect_download() as saving:
-        page.get_by_role("link", name="Model folder").press("Enter")
+        if by_key:
+            tab_to(page, "a[href='export/model']")
+            page.keyboard.press("Enter")
+        else:
+            page.get_by_role("link", name="Model folder").click()
     saving.value.save_as(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         packed.extractall(tmp_path / "saved")
@@ -262,8 +268,86 @@ def test_by_keyboard_alone_from_the_example_to_a_verified_model(visits, tmp_path
     # Whoever edits stays where they were.
     assert page.evaluate("document.activeElement.name") == "value"
     page.keyboard.press("Shift+Tab")
-    tab_to(page, "a[href='export/model']")
-    check_exported(page, tmp_path)
+    check_exported(page, tmp_path, by_key=True)
+
+
+def press(page: Any, matches: str, *keys: str) -> None:
+    """Go to an element by the tabulator key, and press keys there."""
+    tab_to(page, matches)
+    for key in keys:
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize("context", [{}, PHONE], ids=["desk", "phone"])
+def test_by_keyboard_alone_from_a_file_to_a_verified_model(visits, axe, table, tmp_path, context):
+    from playwright.sync_api import expect
+
+    page = visits(**context).page
+    is_narrow = "document.documentElement.scrollWidth <= innerWidth"
+    with page.expect_file_chooser() as choosing:
+        press(page, "#file", "Enter")
+    choosing.value.set_files(table)
+    page.get_by_role("heading", name="patients.csv").wait_for()
+    # Letters and arrows choose: first another column, then the target.
+    tab_to(page, "#target")
+    page.keyboard.type("sex")
+    expect(page.locator("#target")).to_have_value("2")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#target")).to_have_value("3")
+    press(page, "input[name=use]", "Space")
+    assert not page.evaluate("document.activeElement.checked")
+    page.keyboard.press("Space")
+    assert page.evaluate(is_narrow)
+    press(page, "button.primary", "Enter")
+    page.get_by_role("heading", name="The rules", exact=True).wait_for(timeout=LEARNS)
+    before = figure(page)
+    press(page, "details.edit > summary", "Enter")
+    tab_to(page, "details.edit input[name=value]")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("30")
+    page.keyboard.press("Enter")
+    page.get_by_text("Version 2").first.wait_for()
+    assert figure(page) != before
+    # The page is read from its top again, as after a reload.
+    page.evaluate("document.activeElement.blur()")
+    press(page, "#undo", "Enter")
+    expect(page.locator("#figures .big").first).to_have_text(before)
+    press(page, "#redo", "Enter")
+    expect(page.locator("#figures .big").first).not_to_have_text(before)
+    press(page, "#look", "Enter")
+    expect(page.locator("#figures .big").nth(1)).to_have_text(re.compile(r"%$"))
+    tab_to(page, "#why-1")
+    page.keyboard.type("too old")
+    page.keyboard.press("Enter")
+    expect(page.locator("#why-1")).to_have_value("too old")
+    press(page, "#compare", "Enter")
+    page.get_by_text("They answer differently on").wait_for()
+    press(page, "form[data-verb=try] button", "Enter")
+    page.locator("#tried .said").wait_for()
+    assert page.evaluate(is_narrow)
+    check_accessible(page, axe)
+    check_exported(page, tmp_path, by_key=True)
+
+
+@pytest.mark.parametrize("context", [{}, PHONE], ids=["desk", "phone"])
+def test_a_model_with_protected_columns_is_edited_on_its_table(visits, axe, tmp_path, context):
+    here = visits(**context)
+    page = here.page
+    here.tab.studio.session.open_model(
+        written_model(Knowledge(protected_columns=("sex", "age"), forbidden=("age >= 90",)), tmp_path / "model")
+    )
+    path = tmp_path / "patients.csv"
+    path.write_text(wards().to_csv(index=False), encoding="utf-8")
+    page.get_by_text("To edit the rules, choose the table of this model").wait_for()
+    page.locator("#file").set_input_files(path)
+    page.get_by_role("heading", name="History").wait_for()
+    move_threshold(page, "50")
+    page.get_by_text("Version 2").first.wait_for()
+    page.get_by_role("heading", name="Protected column sex").wait_for()
+    assert page.locator("#protected table").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pictured(page, f"protected-{'phone' if context else 'desk'}")
+    check_accessible(page, axe)
 
 
 def test_a_second_tab_follows_the_first(visits):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier, Knowledge
 from logiclens.estimator.persistence import classifier_files
+from logiclens.formula.english import cube_words
 from logiclens.formula.knowledge import ClassKnowledge
+from logiclens.formula.rule_set import RuleSet
 from logiclens.report.measurement import Source, result_of
+from logiclens.report.result import ProtectedColumn
 from logiclens.studio.server import Studio
 from tests.studio.conftest import Tab, patients
 
@@ -20,24 +27,38 @@ from tests.studio.conftest import Tab, patients
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the patients: no rule may imply an age of 80, age never takes the risk away, a miss costs 4."""
-    frame = patients()
     known = Knowledge(forbidden=("age >= 80",), classes={"yes": ClassKnowledge(increasing=("age",), miss=4)})
+    return written_model(known, tmp_path_factory.mktemp("known") / "model")
+
+
+def written_model(known: Knowledge, path: Path) -> Path:
+    """Learn from the patients within some knowledge."""
+    frame = wards()
     model = EntropyClassifier(exact=True, set_aside=0.25, committee=3, knowledge=known)
     model.fit(frame.drop(columns="died"), frame["died"])
     explanation = model.explain()
-    source = Source("patients.csv", len(frame), 3, "died")
-    path = tmp_path_factory.mktemp("known") / "model"
+    source = Source("patients.csv", len(frame), 4, "died")
     classifier_files(model, result_of(model, explanation, source), explanation.rules).write(path)
     return path
 
 
-@pytest.fixture
-def known(tabs: Callable[..., Tab], folder: Path) -> Tab:
+def wards() -> pd.DataFrame:
+    """The patients with a column that no rule needs."""
+    return patients().assign(ward=lambda rows: np.arange(len(rows)) % 3)
+
+
+def opened(tabs: Callable[..., Tab], folder: Path, table: pd.DataFrame) -> Tab:
+    """Open a model with a table."""
     one = tabs()
     studio: Studio = one.studio
     studio.session.open_model(folder)
-    assert one.upload(patients().to_csv(index=False).encode(), into="model").status_code == 200
+    assert one.upload(table.to_csv(index=False).encode(), into="model").status_code == 200
     return one
+
+
+@pytest.fixture
+def known(tabs: Callable[..., Tab], folder: Path) -> Tab:
+    return opened(tabs, folder, wards())
 
 
 def test_an_edit_that_knowledge_forbids_is_refused(known):
@@ -83,3 +104,106 @@ def test_an_edit_shows_at_once_what_errors_cost(known):
     assert f"What errors cost on {len(truth)} rows of patients.csv, by the costs given" in page
     assert re.search(rf'The rules</th><td data-label="In all">{cost:,}</td>', page)
     assert re.search(rf'Always “no”</th><td data-label="In all">{4 * (truth == "yes").sum():,}</td>', page)
+
+
+# Protected columns --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fair_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the patients whose rules are measured by sex, by quarters of age, and by ward."""
+    known = Knowledge(protected_columns=("sex", "age", "ward"))
+    return written_model(known, tmp_path_factory.mktemp("fair") / "model")
+
+
+@pytest.fixture
+def fair(tabs: Callable[..., Tab], fair_folder: Path) -> Tab:
+    return opened(tabs, fair_folder, wards())
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+
+
+def check_groups(told: ProtectedColumn, rules: RuleSet, rows: pd.DataFrame, groups: Any) -> None:
+    """Count again, with pandas, how the rules do in each group."""
+    said, groups = np.array(rules.predict(rows)), pd.Series(np.asarray(groups))
+    assert [group.name for group in told.groups] == [str(one) for one in sorted(groups.unique())]
+    for group in told.groups:
+        own = (groups.astype(str) == group.name).to_numpy()
+        for klass in group.classes:
+            decided, truth = said == klass.name, (rows["died"] == klass.name).to_numpy()
+            shares = (
+                (klass.decision.decided, decided[own].sum(), own.sum()),
+                (klass.decision.precision, (decided & truth)[own].sum(), decided[own].sum()),
+                (klass.decision.recall, (decided & truth)[own].sum(), truth[own].sum()),
+            )
+            for share, hits, total in shares:
+                assert (share.hits, share.total) == (hits, total), (group.name, klass.name)
+
+
+def edited(tab: Tab) -> RuleSet:
+    """Add a rule that uses a protected column."""
+    editor = tab.studio.session.editor()
+    place = str(editor.rules.names.index("yes"))
+    answer = tab.act("edit", move="rule", **{"class": place}, text="age >= 60 & sex is woman")
+    assert answer.status_code == 200, answer.text
+    return editor.rules
+
+
+def test_edited_rules_are_measured_in_the_groups_of_protected_columns(fair):
+    rules, session, frame = edited(fair), fair.studio.session, wards()
+    for result in (session.shown(), session.report()):
+        sex, age, ward = result.protected
+        check_groups(sex, rules, frame, frame["sex"])
+        check_groups(ward, rules, frame, frame["ward"])
+        assert [column.column for column in result.protected] == ["sex", "age", "ward"]
+        assert sum(group.classes[0].prevalence.total for group in age.groups) == len(frame)
+        assert len(age.groups) == 4
+        assert ward.used_by == ()
+        assert '"age >= 60" ∧ "sex is woman"' in set(sex.used_by) & set(age.used_by)
+
+
+def test_the_page_and_the_report_show_protected_columns_and_mark_rules(fair):
+    rules, frame = edited(fair), wards()
+    made = rules.rules[rules.names.index("yes")].cubes[-1]
+    words = cube_words(made, rules.predicates, rules.facts)
+    women = frame[frame["sex"] == "woman"]
+    fires = int((women["age"] >= 60).sum())
+    for page in (fair.get("main").json()["main"], fair.get("report").text):
+        text = text_of(page)
+        assert "Protected column sex Rules that use it: " in text
+        assert "Protected column ward No rule uses it." in text
+        assert re.search(rf"{re.escape(words)} \(uses it\) {len(women)} {100 * fires / len(women):.0f}%", text)
+
+
+def test_learned_rules_have_the_figures_of_protected_columns_too(fair):
+    frame, session = wards(), fair.studio.session
+    check_groups(session.shown().protected[0], session.editor().rules, frame, frame["sex"])
+
+
+def test_a_protected_column_that_cannot_be_measured_says_so(fair, monkeypatch):
+    # No concept was made of the first, so that the model does not need it; the second has too many values.
+    monkeypatch.setattr("logiclens.metrics.rule_statistics.MAX_SUBGROUPS", 2)
+    fair.studio.session._editor = None
+    editor = fair.studio.session.editor()
+    columns = tuple(ProtectedColumn(column, (), ()) for column in ("bed", "ward", "sex"))
+    editor.learned = replace(editor.learned, protected=columns)
+    fair.studio.session.changed()
+    told = fair.studio.session.shown().protected
+    assert told[:2] == columns[:2]
+    assert len(told[2].groups) == 2
+    text = text_of(fair.get("main").json()["main"])
+    assert "Protected column bed No rule uses it." in text
+    assert text.count("Its groups could not be measured") == 2
+
+
+def test_the_report_measures_protected_columns_on_held_out_rows(learned):
+    editor = learned.studio.session.editor()
+    editor.learned = replace(editor.learned, protected=(ProtectedColumn("sex", (), ()),))
+    learned.studio.session.changed()
+    rules = edited(learned)
+    aside = np.zeros(len(patients()), dtype=bool)
+    aside[learned.studio.session.work.held_out()] = True
+    for result, rows in ((learned.studio.session.shown(), ~aside), (learned.studio.session.report(), aside)):
+        check_groups(result.protected[0], rules, patients()[rows], patients()["sex"][rows])

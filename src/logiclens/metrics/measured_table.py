@@ -7,6 +7,7 @@ and a population count; a new threshold reads one column again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,14 +127,36 @@ class MeasuredTable:
         weights = row_weights(weight, self.n_rows)
         weights = None if weights is None else counting_weight(weights)
         self._weight = None if weights is None else PackedWeights.of(weights)
-        subgroups, group, self._by = subgroups_of(by, by_name, table, self.n_rows)
-        self._subgroups = subgroups if self._by is not None else []
         self._frame = PackedRows(np.zeros((0, -(-self.n_rows // 64)), np.uint64), self.n_rows, ())
-        self._groups = [self._pack(np.asarray(group) == at) for at in range(len(self._subgroups))]
+        self._split(by, by_name, table)
         self._bits: dict[Any, Words] = {}
         self._arrays: dict[tuple[str, str], NDArray[Any]] = {}
         self._codes: dict[str, tuple[dict[str, int], NDArray[np.int32]]] = {}
         self._members: dict[tuple[str, ...], list[Words]] = {}
+
+    def _split(self, by: Any, by_name: str | None, table: Any) -> None:
+        """Tell subgroups apart by a column."""
+        subgroups, group, self._by = subgroups_of(by, by_name, table, self.n_rows)
+        self._subgroups = subgroups if self._by is not None else []
+        self._groups = [self._pack(np.asarray(group) == at) for at in range(len(self._subgroups))]
+
+    def grouped(self, by: ArrayLike, by_name: str) -> MeasuredTable:
+        """Return the same rows with other subgroups; both tables share the bits of the conditions.
+
+        Args:
+            by: the value of each row, by which subgroups are told apart.
+            by_name: what the subgroups are called by.
+
+        >>> from logiclens.formula import parse
+        >>> rules = RuleSet((Rule("ill", parse("old"), (0.0,)), Rule("well", parse("~old"), (0.0,))))
+        >>> rows = MeasuredTable({"old": [1, 1, 0], "state": ["ill", "ill", "well"]}, "state")
+        >>> counted = rows.grouped(["f", "m", "m"], "sex").measure(rules).statistics
+        >>> print(counted.by, {name: str(found[0].decision.decided) for name, found in counted.subgroups.items()})
+        sex {'f': '100.0% (20.7–100.0%), 1 of 1', 'm': '50.0% (9.5–90.5%), 1 of 2'}
+        """
+        other = copy(self)
+        other._split(by, by_name, None)
+        return other
 
     @classmethod
     def of(

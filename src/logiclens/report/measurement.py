@@ -590,14 +590,7 @@ def result_of(
 
 def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> ProtectedColumn:
     """Measure the rules in each group of a protected column, and name the rules that use it."""
-    counted = statistics_aside(model, rules, by=model._protected[column])
-    used = [
-        format_formula(DNF([cube]), "unicode")
-        for rule in rules.rules
-        for cube in rule.cubes
-        if any(column in rules.predicate(concept).sources for concept in cube.concepts)
-    ]
-    return ProtectedColumn(column, counted.record().subgroups, tuple(used))
+    return ProtectedColumn.of(column, rules, statistics_aside(model, rules, by=model._protected[column]))
 
 
 def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:

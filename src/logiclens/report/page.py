@@ -381,7 +381,7 @@ def _comparison(entry: ClassResult) -> str:
     )
 
 
-def _in_words(result: Result) -> dict[str, str]:
+def in_words(result: Result) -> dict[str, str]:
     """Return the words of every cube, by its formula as text."""
     pairs = zip(result.rules.rules, result.statistics.classes, strict=True)
     return {
@@ -651,7 +651,7 @@ def render(result: Result) -> str:
         defined_measures=defined_measures([metric.name for metric in measures]),
         has_decided=any(line.is_decided for view in classes for line in view.lines),
         has_stability=any(line.recurs for view in classes for line in view.lines),
-        in_words=_in_words(result),
+        in_words=in_words(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),
         most_leanings=MOST_LEANINGS,

@@ -12,8 +12,16 @@ from typing import Any, TypeAlias
 
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
-from logiclens.formula.rule_set import RulesRecord
-from logiclens.metrics.rule_statistics import AnswerCost, Confusion, ShareRecord, StatisticsRecord, SubgroupRecord
+from logiclens.formula.rule_set import RuleSet, RulesRecord
+from logiclens.formula.text import format_formula
+from logiclens.metrics.rule_statistics import (
+    AnswerCost,
+    Confusion,
+    RuleStatistics,
+    ShareRecord,
+    StatisticsRecord,
+    SubgroupRecord,
+)
 
 Cell: TypeAlias = str | bool | float | None
 """A raw value; None if missing."""
@@ -236,11 +244,25 @@ class Constraint:
 
 @dataclass(frozen=True)
 class ProtectedColumn:
-    """A protected column: how every rule does in each of its groups, and the rules that use the column, as text."""
+    """A protected column: how every rule does in each of its groups, and the rules that use the column, as text.
+
+    `groups` is empty if they could not be measured.
+    """
 
     column: str
     groups: tuple[SubgroupRecord, ...]
     used_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, column: str, rules: RuleSet, statistics: RuleStatistics | None) -> ProtectedColumn:
+        """Return what is told of a column: the statistics by its groups, and the rules that use it."""
+        used = [
+            format_formula(cube, "unicode")
+            for rule in rules.rules
+            for cube in rule.cubes
+            if any(column in rules.predicate(concept).sources for concept in cube.concepts)
+        ]
+        return cls(column, () if statistics is None else statistics.record().subgroups, tuple(used))
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.condition import ZERO_ONE
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, literal_words
-from logiclens.formula.knowledge import Costs, Proof
+from logiclens.formula.knowledge import Costs, Knowledge, Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
 from logiclens.formula.record import to_dict
@@ -33,7 +34,7 @@ from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
 from logiclens.metrics.rule_statistics import answer_costs, known
 from logiclens.report.panel import Choice, Field
-from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, Result
+from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, ProtectedColumn, Result
 from logiclens.storage import open_folder, read_json, write_whole
 from logiclens.studio.told import edit_words
 from logiclens.studio.work import Work
@@ -163,6 +164,7 @@ class Editor:
             self.looks, self._looked = self._other_looks.pop(self._aside_sha256, 0), {}
         self._seen: dict[int, Measured] = {}
         self._texts_of: dict[str, set[str]] = {}
+        self._grouped: dict[bool, dict[str, MeasuredTable]] = {}
         if not self.versions:
             rules = learned.rules.knowing(self.frame)
             first = self.rows.measure(rules)
@@ -260,16 +262,49 @@ class Editor:
         bound = stored_bound(self._model)
         return None if bound is None else bound.costs
 
+    @cached_property
+    def _protected_values(self) -> dict[str, NDArray[np.object_]]:
+        """The group of each row by each protected column of the model that the table has."""
+        columns = [one.column for one in self.learned.protected]
+        # Columns that the rules do not need may be left out of the rows, but not of the table.
+        table = self._work.table.frame.loc[self._problem.frame.index]
+        known = tuple(column for column in columns if column in table.columns)
+        if not known:
+            return {}
+        from logiclens.estimator.knowledge import protected_values
+
+        return protected_values(Knowledge(protected_columns=known), table[list(known)])
+
+    def _by_protected(self, *, is_held_out: bool) -> dict[str, MeasuredTable]:
+        """Return the rows by the groups of each protected column that can be measured."""
+        if is_held_out not in self._grouped:
+            rows, places = (self.aside, self._held) if is_held_out else (self.rows, ~self._held)
+            found = self._grouped[is_held_out] = {}
+            for column, groups in self._protected_values.items():
+                # A column of too many values has no groups.
+                with suppress(LogicLensError):
+                    found[column] = rows.grouped(groups[places], column)
+        return self._grouped[is_held_out]
+
+    def _protected(self, rules: RuleSet, *, is_held_out: bool) -> tuple[ProtectedColumn, ...]:
+        """Measure rules in each group of the protected columns of the model."""
+        told = []
+        for one in self.learned.protected:
+            rows = self._by_protected(is_held_out=is_held_out).get(one.column)
+            statistics = None if rows is None else rows.measure(rules).statistics
+            told.append(ProtectedColumn.of(one.column, rules, statistics))
+        return tuple(told)
+
     # Changes ---------------------------------------------------------------------------------------------------------
 
     def edit(self, sent: Mapping[str, Any]) -> str:
         """Make a new version by one of the moves; return what was done. If the move is refused, nothing changes."""
-        move = sent.get("move")
+        move = _text(sent, "move")
         if move not in MOVES:
             raise LogicLensError(f"there is no move {quoted(move)}.")
         why = _text(sent, "why", LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
-        made = MOVES[str(move)](self.rules, sent, {"why": why, "when": when})
+        made = MOVES[move](self.rules, sent, {"why": why, "when": when})
         # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
         measured = self.rows.measure(made)
         for proof in self._proofs(measured.rules):
@@ -455,7 +490,7 @@ class Editor:
         firing, editing = FiringCounts(found.none, found.one, found.several), self._editing(is_held_out)
         costs = answer_costs(self._costs, measured.confusion) if self._costs and measured.confusion else ()
         edited = edited_result(self.learned, measured, firing, self.constraints(), editing)
-        return replace(edited, costs=costs)
+        return replace(edited, costs=costs, protected=self._protected(measured.rules, is_held_out=is_held_out))
 
     def compare(self, one: int, two: int) -> Comparison:
         """Compare two versions on the training rows."""
