@@ -1,4 +1,7 @@
-"""Start a real Chromium for the tests of pages; skip them if there is none."""
+"""Start a real Chromium for the tests of pages, and fetch axe-core; skip them if there is none.
+
+With LOGICLENS_BROWSER=required, which `make test-browser` sets, nothing is skipped: what is missing fails.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -33,9 +36,21 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
 
+def is_required() -> bool:
+    """Whether tests of pages must run."""
+    return os.environ.get("LOGICLENS_BROWSER") == "required"
+
+
+def lacking(what: str) -> NoReturn:
+    """Skip a test that lacks something, or fail it where tests of pages must run."""
+    if is_required():
+        pytest.fail(what)
+    pytest.skip(what)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    if os.environ.get("LOGICLENS_BROWSER") != "required":
+    if not is_required():
         pytest.importorskip("playwright.sync_api", reason="needs playwright")
         if CHROMIUM is None:
             pytest.skip("needs Chromium, on the path or named by $LOGICLENS_CHROMIUM")
@@ -53,21 +68,24 @@ def axe(request: pytest.FixtureRequest) -> str:
     named = os.environ.get("LOGICLENS_AXE")
     if named is not None:
         return Path(named).read_text(encoding="utf-8")
-    folder = Path(request.config.cache.mkdir(f"axe-core-{AXE_VERSION}"))
-    packed = folder / f"axe-core-{AXE_VERSION}.tgz"
-    if not packed.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("needs axe-core: install npm, or name its axe.min.js by $LOGICLENS_AXE")
-        fetched = subprocess.run(
-            [npm, "pack", "--silent", f"axe-core@{AXE_VERSION}"], cwd=folder, capture_output=True, timeout=120
-        )
-        if fetched.returncode:
-            pytest.skip("needs axe-core, which npm could not fetch")
-    with tarfile.open(packed) as package:
+    with tarfile.open(axe_package(Path(request.config.cache.mkdir(f"axe-core-{AXE_VERSION}")))) as package:
         source = package.extractfile("package/axe.min.js")
         assert source is not None
         return source.read().decode("utf-8")
+
+
+def axe_package(folder: Path) -> Path:
+    """Return the npm package of axe-core in a folder, fetched if it is not there."""
+    packed = folder / f"axe-core-{AXE_VERSION}.tgz"
+    if packed.exists():
+        return packed
+    npm = shutil.which("npm")
+    if npm is None:
+        lacking("needs axe-core: install npm, or name its axe.min.js by $LOGICLENS_AXE")
+    command = [npm, "pack", "--silent", f"axe-core@{AXE_VERSION}"]
+    if subprocess.run(command, cwd=folder, capture_output=True, timeout=120).returncode:
+        lacking("needs axe-core, which npm could not fetch")
+    return packed
 
 
 @pytest.fixture(scope="session")
