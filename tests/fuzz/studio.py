@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Mapping
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -194,9 +195,10 @@ def check(case: Document, place: Place) -> Outcome:
         studio.port = PORT
         studio.session.open_kept(key)
         outcomes = [_step(studio, key, step) for step in case["steps"]]
+        *_, last, versions, _ = _state(studio)
         studio.session.end()
         _check_files(root)
-        _check_restored(studio, root)
+        _check_restored(root, {last: versions})
     return Outcome.agreed if Outcome.agreed in outcomes else Outcome.refused
 
 
@@ -357,16 +359,15 @@ def _check_files(root: Path) -> None:
         raise Failure("a file was written outside the works", str(outside))
 
 
-def _check_restored(studio: Studio, root: Path) -> None:
-    """Open the work of the ended studio again: rules and versions are as they were."""
+def _check_restored(root: Path, versions: Mapping[str | None, Any]) -> None:
+    """Open the works of the ended studio again: rules and versions are as they were."""
     again = Studio(root, token=TOKEN)
     if rests := [folder.name for folder in root.iterdir() if not (folder / RECORD).exists()]:
         raise Failure("a part of an upload stays", str(rests))
     for folder in sorted(root.iterdir()):
         if (folder / VERSIONS).exists():
             again.session.open_kept(folder.name)
-            if again.session.stage == "rules":
-                kept = json.loads((folder / VERSIONS).read_text("utf-8"))
-                if [to_dict(rules) for rules in again.session.editor().versions] != kept["versions"]:
-                    raise Failure("versions are not restored as they were")
+            restored = _state(again)[3]
+            if versions.get(folder.name) is not None and restored != versions[folder.name]:
+                raise Failure("versions are not restored as they were")
     again.session.end()

@@ -12,6 +12,7 @@ import pytest
 
 from logiclens.export import from_dmn, from_xlsx
 from logiclens.export.registry import format_named
+from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.studio.pages import EXPORTS
 from tests.cli_runs import logiclens
@@ -342,6 +343,38 @@ def test_edits_are_restored_after_the_server_was_killed(learned, tabs):
     assert (str(after.rules), after.at, after.looks) == (text, 1, 1)
     shown(again.act("undo"))
     assert str(after.rules) == str(before.versions[0])
+
+
+def test_a_version_is_written_without_the_history_of_the_one_before(learned, tabs):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    for value in ("65", "66", "67"):
+        shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value=value, why=f"now {value}"))
+    shown(learned.act("comment", version="1", why="as the guideline says"))
+    shown(learned.act("undo"))
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="68"))
+    session = learned.studio.session
+    before, folder = [to_dict(rules) for rules in session.editor().versions], session.work.folder
+    assert [len(one["history"]) for one in before[1:]] == [1, 2, 3]
+    kept = json.loads((folder / "versions.json").read_text("utf-8"))
+    assert [len(one.get("history", ())) for one in kept["versions"]] == [0, 1, 1, 1]
+    session.end()
+    # Earlier releases wrote every line of every version.
+    for versions in (kept["versions"], before):
+        (folder / "versions.json").write_text(json.dumps({**kept, "versions": versions}), "utf-8")
+        again = tabs(session.root)
+        shown(again.act("open", work=folder.name))
+        assert [to_dict(rules) for rules in again.studio.session.editor().versions] == before
+        again.studio.session.end()
+
+
+def test_an_edit_reads_neither_the_model_nor_the_versions_again(learned, monkeypatch):
+    rule, condition, _ = movable(learned.studio.session.editor().rules)
+    learned.get("main")
+    read = []
+    monkeypatch.setattr("logiclens.studio.session.read_result", lambda content: read.append(content))
+    monkeypatch.setattr("logiclens.studio.editing.read_json", lambda path: read.append(path))
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    assert not read
 
 
 def test_a_model_alone_is_shown_and_gets_its_table(learned, tabs, tmp_path):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,23 @@ def _kept(folder: Path) -> dict[str, Any]:
     return dict(content)
 
 
+def version_to_dict(rules: RuleSet, before: RuleSet | None) -> dict[str, Any]:
+    """Return a version as dictionaries and lists, without the first lines of its history that the one before has too."""
+    lines, earlier = rules.history, () if before is None else before.history
+    shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))])
+    return {**to_dict(replace(rules, history=lines[shared:])), "shared": shared}
+
+
+def read_versions(entries: Sequence[Mapping[str, Any]]) -> list[RuleSet]:
+    """Return the versions that `version_to_dict` wrote; those of earlier releases share nothing."""
+    versions: list[RuleSet] = []
+    for entry in entries:
+        own = RuleSet.from_dict({name: value for name, value in entry.items() if name != "shared"})
+        earlier = versions[-1].history[: int(entry.get("shared", 0))] if versions else ()
+        versions.append(replace(own, history=(*earlier, *own.history)))
+    return versions
+
+
 def kept_edits(folder: Path) -> int:
     """Return how many edits the folder of a work holds."""
     return max(0, len(_kept(folder)["versions"]) - 1)
@@ -152,7 +170,9 @@ class Editor:
         self.frame = problem.frame[~held]
         self.rows = self._measured_table(~held, self._source(int((~held).sum())))
         kept = _kept(work.folder)
-        self.versions = [RuleSet.from_dict(one) for one in kept["versions"]]
+        self.versions = read_versions(kept["versions"])
+        # What was written of each version, with the one before, so that an edit writes one more and not all again.
+        self._written: dict[tuple[int, int], tuple[RuleSet | None, RuleSet, dict[str, Any]]] = {}
         self.at, self.looks = int(kept["at"]), int(kept["looks"])
         # What was seen of held-out rows, by the version: how often it is right, and of how many rows.
         self._looked = {int(at): (float(right), int(rows)) for at, right, rows in kept.get("looked", ())}
@@ -391,8 +411,14 @@ class Editor:
     def _save(self) -> None:
         # Numbers of objects are given again, so that those of versions that are gone must go too.
         self._seen = {id(one): self._seen[id(one)] for one in self.versions if id(one) in self._seen}
+        pairs = list(zip((None, *self.versions), self.versions, strict=False))
+        self._written = {
+            (id(before), id(rules)): self._written.get((id(before), id(rules)))
+            or (before, rules, version_to_dict(rules, before))
+            for before, rules in pairs
+        }
         kept = {
-            "versions": [to_dict(rules) for rules in self.versions],
+            "versions": [entry for _, _, entry in self._written.values()],
             "at": self.at,
             "looks": self.looks,
             "looked": [[at, *seen] for at, seen in self._looked.items()],

@@ -103,6 +103,9 @@ class Session:
     def result(self) -> Result:
         """Return the result of the learned rules, measured on held-out rows."""
         work = self.opened("rules")
+        if self._editor is not None:
+            # An edit changes neither the model nor its result.
+            return self._editor.learned
         found: Result = self.known("result", lambda: read_result(open_folder(work.model).result()))
         return found
 
@@ -313,6 +316,8 @@ class Session:
     @property
     def edits(self) -> int:
         """How many versions of the rules would be lost with the work."""
+        if self._editor is not None:
+            return len(self._editor.versions) - 1
         return 0 if self.work is None else kept_edits(self.work.folder)
 
     # Questions about the rules ---------------------------------------------------------------------------------------
