@@ -267,8 +267,23 @@ def test_edited_rules_are_read_back_as_they_were_written() -> None:
 
 def test_rules_know_the_columns_of_a_table() -> None:
     rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({**TABLE, "smoker": [1, 0, 1, 0]})
-    for text in ("age >= 3", "sepsis", "unit is A", "stay >= 2 days", "drunk", "smoker"):
+    for text in ("age >= 3", "sepsis", "unit is CCU", "stay >= 2 days", "drunk", "smoker"):
         assert len(read_conditions(text, rules)) == 1
+
+
+def test_rules_know_the_categories_of_a_table() -> None:
+    units, wards = ["CCU", "MICU"] * 10 + ["SICU"] * 5 + ["rare"], ["A"] * 13 + ["B", None] + ["C"] * 11
+    facts = TableFacts(kinds={"unit": "text"}, categories={"unit": ("CCU", "MICU")})
+    rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),), facts=facts).knowing({"unit": units, "ward": wards})
+    assert rules.with_rule("ill", "unit is SICU").cube("ill#2") == Cube([Literal("unit is SICU")])
+    # A text of one row could name it, so that it is not remembered, nor are those of a column with such a text.
+    with pytest.raises(LogicLensError, match="has 'rare' in 'unit'; its values are 'CCU', 'MICU', 'SICU'"):
+        rules.with_rule("ill", "unit is rare")
+    assert rules.facts.categories == {"unit": ("CCU", "MICU", "SICU")}
+    common = rules.knowing({"city": ["Rome", "Oslo", None] * 5})
+    with pytest.raises(LogicLensError, match="has 'Room' in 'city'; did you mean 'Rome'"):
+        common.with_rule("ill", "city is Room")
+    assert rules.knowing({"mixed": [1, True, None]}).facts.kinds["mixed"] == "text"
 
 
 def test_a_reason_belongs_to_the_rule_that_was_edited():

@@ -29,6 +29,7 @@ from logiclens.concepts.splits import distinct_rows
 from logiclens.constraints import Constraint, check_all, flag, optional, whole_number
 from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
+from logiclens.formula.condition import FEW_OF_A_TEXT, all_categories
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.date_parts import DatePart, parts_of_dates
 from logiclens.formula.groups import NO_GROUPS, Groups
@@ -164,8 +165,6 @@ MOST_GROUPS = 12
 CONSTANT = "it has one value only"
 PART_ROWS = 100
 """Parts of dates become concepts only from this many distinct rows on."""
-FEW_OF_A_TEXT = 5
-"""Texts are categories only if one of them is in this many rows: the smallest support of a rule by default."""
 FEW_ROWS = 20
 """A column of distinct values is treated as an identifier only from this many rows on."""
 CLOSE = 5
@@ -193,21 +192,15 @@ class Wanted:
 NOTHING_WANTED = Wanted()
 
 
-MOST_CATEGORIES = 100
-"""The most categories of a column that are all remembered, so that a name which no row has is noticed."""
-
-
 def _all_categories(column: Tally) -> tuple[str, ...] | None:
-    """Return all values of a column of texts; None if they are many, or so rare that they could name a row."""
+    """Return all values of a column of texts that was counted whole; None where `all_categories` says so."""
     if column.counts is None or column.kind != CATEGORY.name:
         return None
     size = column.counts[:, 0].sum(axis=1)
     present = np.flatnonzero(size)
-    if len(present) > MOST_CATEGORIES or column.n_values > len(present):
+    if column.n_values > len(present):
         return None
-    if len(present) > 2 and size[present].min() < FEW_OF_A_TEXT:
-        return None
-    return tuple(str(column.categories[place]) for place in present)
+    return all_categories({str(column.categories[place]): float(size[place]) for place in present})
 
 
 @dataclass

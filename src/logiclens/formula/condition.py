@@ -27,6 +27,10 @@ from logiclens.formula.rules import DecisionRules
 ZERO_ONE, CONCEPT = "0/1", "concept"
 """Two more kinds of columns: numbers 0 and 1, which may be named alone, and concepts, which always are."""
 COLUMN_KINDS = (*KINDS, ZERO_ONE, CONCEPT)
+FEW_OF_A_TEXT = 5
+"""Texts are categories only if one of them is in this many rows: the smallest support of a rule by default."""
+MOST_CATEGORIES = 100
+"""The most categories of a column that are all remembered, so that a name which no row has is noticed."""
 
 _OPERATOR = re.compile(r">=|<=|==|!=|≥|≤|≠|=|<|>|\bis\s+not\b|\bis\b", re.IGNORECASE)
 _SIGNS = {"≥": ">=", "≤": "<=", "=": "==", "is": "==", "≠": "!=", "is not": "!="}
@@ -279,6 +283,20 @@ def _compared(subject: Subject, sign: str, value: str, rules: DecisionRules) -> 
         opposite: Operator = ">=" if operator == "<" else ">"
         return _signed(named(replace(meant, operator=opposite), rules), False)
     return _signed(named(meant, rules), sign != "!=")
+
+
+def all_categories(counts: Mapping[str, float]) -> tuple[str, ...] | None:
+    """Return all values of a column of texts; None if they are many, or so rare that they could name a row.
+
+    Args:
+        counts: in how many rows each is.
+
+    >>> all_categories({"CCU": 7, "MICU": 9, "SICU": 5}), all_categories({"CCU": 7, "MICU": 9, "SICU": 1})
+    (('CCU', 'MICU', 'SICU'), None)
+    """
+    if not 0 < len(counts) <= MOST_CATEGORIES or (len(counts) > 2 and min(counts.values()) < FEW_OF_A_TEXT):
+        return None
+    return tuple(counts)
 
 
 def check_category(predicate: Predicate, rules: DecisionRules) -> None:

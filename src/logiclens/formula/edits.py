@@ -7,6 +7,7 @@ A rule is one cube of one class. It is named by the class and its number, `died#
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from logiclens.formula.column_kinds import (
     CATEGORY,
     KINDS,
     NUMBER,
+    ColumnKind,
     Scalar,
     cells_array,
     is_missing,
@@ -26,8 +28,10 @@ from logiclens.formula.column_kinds import (
     kind_of_dtype,
 )
 from logiclens.formula.condition import (
+    FEW_OF_A_TEXT,
     ZERO_ONE,
     Condition,
+    all_categories,
     check_category,
     named,
     read_condition,
@@ -326,22 +330,41 @@ def pin(rules: Rules, rule: RuleName, pinned: bool, note: Note = NO_NOTE) -> Rul
 
 def knowing(rules: Rules, table: Any, names: Sequence[str] | None = None) -> Rules:
     """Return the rules with the kinds of the columns of a table; see `RuleSet.knowing`."""
-    kinds: dict[str, str] = {}
+    kinds, categories = dict[str, str](), dict(rules.facts.categories)
     for column, values in table_columns(table, names).items():
         if column == rules.facts.target:
             continue
         array = cells_array(values)
-        kind = kind_of_dtype(array.dtype.kind)
-        known = [cell for cell in array.tolist() if not is_missing(cell)] if kind is None else None
-        if known:
-            made = {one.name for one in map(kind_of_cell, known) if one is not None}
-            kind = KINDS[made.pop()] if len(made) == 1 else CATEGORY
+        kind, texts = kind_of_dtype(array.dtype.kind), dict[str, int]()
+        if kind is None:
+            kind, texts = _cells(array.tolist())
         if kind is NUMBER and np.isin(array[array == array], (0, 1)).all():
             kinds[column] = ZERO_ONE
         elif kind is not None:
             kinds[column] = kind.name
+        if column in categories:
+            # What the model never saw may be asked for too, unless it could name a row.
+            more = (text for text, count in texts.items() if count >= FEW_OF_A_TEXT)
+            categories[column] = tuple(dict.fromkeys((*categories[column], *more)))
+        elif column not in rules.facts.kinds and (all_texts := all_categories(texts)) is not None:
+            categories[column] = all_texts
     facts = rules.facts
-    return replace(rules, facts=replace(facts, kinds={**kinds, **facts.kinds}))
+    return replace(rules, facts=replace(facts, kinds={**kinds, **facts.kinds}, categories=categories))
+
+
+def _cells(cells: Sequence[Any]) -> tuple[ColumnKind | None, dict[str, int]]:
+    """Return the kind of Python values, None if all are missing; and of texts, in order, how often each is there."""
+    try:
+        counts = Counter(zip(map(type, cells), cells, strict=True))
+    except TypeError:
+        # What cannot be looked up is no value of a kind.
+        return CATEGORY, {}
+    known = [(cell, count) for (_, cell), count in counts.items() if not is_missing(cell)]
+    made = {one.name for one in (kind_of_cell(cell) for cell, _ in known) if one is not None}
+    if not known:
+        return None, {}
+    kind = KINDS[made.pop()] if len(made) == 1 else CATEGORY
+    return kind, dict(sorted(known)) if all(isinstance(cell, str) for cell, _ in known) else {}
 
 
 # Parts of edits ------------------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def _kept(folder: Path) -> dict[str, Any]:
 
 
 def version_to_dict(rules: RuleSet, before: RuleSet | None) -> dict[str, Any]:
-    """Return a version as dictionaries and lists, without the first lines of its history that the one before has too."""
+    """Return a version as dictionaries and lists, without the lines of its history that the one before has too."""
     lines, earlier = rules.history, () if before is None else before.history
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))])
     return {**to_dict(replace(rules, history=lines[shared:])), "shared": shared}
