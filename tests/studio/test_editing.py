@@ -8,6 +8,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from logiclens.export import from_dmn, from_xlsx
@@ -49,6 +50,10 @@ def test_an_edit_changes_every_figure_as_a_new_measurement_says(learned):
 def first_rule(rules: RuleSet) -> str:
     place = next(place for place, rule in enumerate(rules.rules) if rule.cubes)
     return f"{place}-1"
+
+
+def sheet_rows(content: bytes) -> list[tuple]:
+    return list(openpyxl.load_workbook(io.BytesIO(content))["rules"].iter_rows(min_row=2, values_only=True))
 
 
 def movable(rules: RuleSet) -> tuple[str, str, str]:
@@ -243,6 +248,33 @@ def test_comments_stay_with_their_version(learned):
     assert "a round &lt;b&gt;number&lt;/b&gt;" in page
     history = learned.studio.session.editor().rules.history
     assert [entry.why for entry in history] == ["a round <b>number</b>", None]
+
+
+def test_a_comment_is_the_reason_of_the_rule_that_the_version_changed(learned):
+    editor = learned.studio.session.editor()
+    rule, condition, _ = movable(editor.rules)
+    place, number = map(int, rule.split("-"))
+    added = {"class": str(place), "column": "lactate", "sign": "at_least", "value": "6"}
+    shown(learned.act("edit", move="rule", why="as measured", **added))
+    shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
+    shown(learned.act("edit", move="pin", rule=rule))
+    shown(learned.act("comment", version="2", why="the guideline says 65"))
+
+    def reasons(at):
+        explained = editor.versions[at].rules[place]
+        found = [explained.reasons.get(cube) for cube in explained.cubes]
+        return found.pop(number - 1), found.pop()
+
+    assert reasons(1) == (None, "as measured")
+    assert reasons(2) == reasons(3) == ("the guideline says 65", "as measured")
+    comments = [row[3] for row in sheet_rows(learned.get("export/xlsx").content)]
+    assert {"the guideline says 65", "as measured"} <= set(comments)
+    # A later word counts more, and what is taken back leaves the reason of before.
+    shown(learned.act("comment", version="3", why="pinned by the board"))
+    assert reasons(3) == ("pinned by the board", "as measured")
+    shown(learned.act("comment", version="3", why=""))
+    shown(learned.act("comment", version="1", why=""))
+    assert reasons(3) == ("the guideline says 65", None)
 
 
 def test_versions_are_compared_by_figures_rules_and_answers(learned):

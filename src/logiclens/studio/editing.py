@@ -30,7 +30,7 @@ from logiclens.formula.knowledge import Costs, Knowledge, Proof
 from logiclens.formula.model_record import read_record
 from logiclens.formula.notation import quoted_name
 from logiclens.formula.record import to_dict
-from logiclens.formula.rule_set import Edit, Firing, RuleSet
+from logiclens.formula.rule_set import Edit, Firing, Rule, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
 from logiclens.metrics.rule_statistics import answer_costs, known
@@ -374,8 +374,10 @@ class Editor:
             rules = self.versions[at]
             history = list(rules.history)
             history[made - 1] = replace(history[made - 1], why=shortened(text, LONGEST_COMMENT) or None)
+            pairs = zip(self.versions[at - 1].rules, rules.rules, strict=True)
+            explained = tuple(replace(now, reasons=_reasons(was, now, history[-1].why)) for was, now in pairs)
             seen = self._seen.pop(id(rules), None)
-            self.versions[at] = replace(rules, history=tuple(history))
+            self.versions[at] = replace(rules, rules=explained, history=tuple(history))
             if seen is not None:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
         self._save()
@@ -540,6 +542,19 @@ class Editor:
             f"They answer differently on {count_text(differ)} of {self.counted_rows}.",
             self.rows_words,
         )
+
+
+def _reasons(was: Rule, now: Rule, why: str | None) -> dict[Cube, str]:
+    """Return why each rule of a class is as it is: as an edit says of the rules that it changed, else as before it."""
+    gone = [cube for cube in was.cubes if cube not in now.cubes]
+    # A changed rule stands where the one that it was made of stood.
+    source = dict(zip((cube for cube in now.cubes if cube not in was.cubes), gone, strict=False))
+    reasons = {}
+    for cube in now.cubes:
+        is_changed = cube not in was.cubes or (cube in now.pinned) != (cube in was.pinned)
+        if reason := (why if is_changed else None) or was.reasons.get(source.get(cube, cube)):
+            reasons[cube] = reason
+    return reasons
 
 
 def _beyond(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
