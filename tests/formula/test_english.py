@@ -8,7 +8,7 @@ import pytest
 
 from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.date_parts import DatePart
-from logiclens.formula.english import TableFacts, cube_words, english, gap_words
+from logiclens.formula.english import TableFacts, cube_words, english, gap_words, region_words
 from logiclens.formula.predicate import Predicate
 
 PREDICATES = {
@@ -198,3 +198,11 @@ def test_otherwise_of_none_of_some_is_one_of_them() -> None:
     rest = Complement(parse("~clerk & driver"))
     told = english(rest, meant, head="0", subject="flag")
     assert told.startswith("flag is 0 otherwise, that is unless job is ")
+
+
+def test_a_region_of_neither_of_two_values_says_so() -> None:
+    facts = TableFacts(complete=("sex",), categories={"sex": ("man", "woman")})
+    meant = {"m": Predicate("sex", "==", "man"), "w": Predicate("sex", "==", "woman")}
+    neither = Cube([Literal("m", False), Literal("w", False), Literal("old")])
+    assert region_words([neither], meant, facts) == ["sex is neither man nor woman and old is true"]
+    assert region_words([Cube([Literal("m", False)])], meant, facts) == ["sex is woman"]

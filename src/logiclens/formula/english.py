@@ -295,7 +295,8 @@ def condition_words(literal: Literal, predicates: Mapping[str, Predicate], facts
 def region_words(cubes: Sequence[Cube], predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> list[str]:
     """Return cubes that stand outside the rules in words, those that differ in one category only as one.
 
-    Of a column with two values each cube names the one that it asks for, as `condition_words` does.
+    Of a column with two values each cube names the one that it asks for, as `condition_words` does, unless it is about
+    rows that have neither.
 
     Args:
         cubes: the cubes.
@@ -308,17 +309,17 @@ def region_words(cubes: Sequence[Cube], predicates: Mapping[str, Predicate], fac
     """
     meant = dict(predicates)
 
-    def turned(literal: Literal) -> Literal:
+    def turned(literal: Literal, cube: Cube) -> Literal:
         predicate = predicates.get(literal.concept)
         opposite = None if predicate is None or literal.positive else facts.opposite(predicate)
-        if opposite is None:
+        if opposite is None or any(predicates.get(one.concept) == opposite for one in cube):
             return literal
         name = next((concept for concept, one in meant.items() if one == opposite), str(opposite))
         while meant.setdefault(name, opposite) != opposite:
             name += "'"
         return Literal(name)
 
-    asked = [Cube(dict.fromkeys(map(turned, cube))) for cube in cubes]
+    asked = [Cube(dict.fromkeys(turned(literal, cube) for literal in cube)) for cube in cubes]
     return [union_words(union, meant, facts) for union in category_unions(asked, meant)]
 
 
