@@ -482,3 +482,13 @@ def test_the_probability_of_two_classes_follows_a_direction():
         share = model.predict_proba(grid)[:, place]
         for _, group in grid.assign(share=share).groupby([name for name in VALUES if name != column]):
             assert group.sort_values(column)["share"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("place", ["forbidden_columns", "protected_columns"])
+def test_the_target_is_no_column_of_knowledge(place):
+    rows, labels = table()
+    known = Knowledge(**{place: ["risk"]}, source="known.toml")
+    told = f"{place} of known.toml names 'risk', which is the target: knowledge is about the other columns."
+    with pytest.raises(LogicLensError) as caught:
+        EntropyClassifier(**FAST, knowledge=known).fit(rows.assign(risk=labels), target="risk")
+    assert str(caught.value) == told

@@ -82,6 +82,9 @@ def test_contradictions_get_one_sentence(known, sentence):
             r"k.toml: classes.died.required_conditions=\['age >= x'\]: .*'x' is none",
         ),
         (of(increasing=["agee"]), "classes.died.increasing of k.toml names; did you mean 'age'"),
+        (of(increasing=["unit"]), "k.toml: 'unit' holds categories"),
+        (of(required_rules=["age >= 9 & age < 3"]), "k.toml: the rule 'age >= 9 & age < 3' can never hold"),
+        (Knowledge(classes={n: ClassKnowledge(miss=2) for n in ("died", "lived")}), "k.toml: both of two classes"),
     ],
 )
 def test_a_condition_that_does_not_fit_names_its_place(known, sentence):

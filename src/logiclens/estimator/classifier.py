@@ -471,7 +471,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_lake(X):
             return self._begin_counting(in_engine(X), y, sample_weight, held_out)
         X, y = parted(X, y)
-        given, X = X, learnable(self, X)
+        label_name = getattr(y, "name", None)
+        given, X = X, learnable(self, X, None if label_name is None else str(label_name))
         time = self.split_by_time
         if time is not None and getattr(y, "name", None) == time and time not in map(str, column_names(X) or ()):
             raise LogicLensError(

@@ -43,12 +43,17 @@ def without_columns(rows: Any, removed: Sequence[str]) -> Any:
     return rows
 
 
-def check_columns(knowledge: Knowledge, rows: Any) -> None:
-    """Refuse columns that the table does not have, and a table that names none."""
+def check_columns(knowledge: Knowledge, rows: Any, target: str | None) -> None:
+    """Refuse columns that the table does not have, the target, and a table that names none."""
     names = rows.names if isinstance(rows, ConceptTable) else column_names(rows)
     if names is None:
         raise LogicLensError("knowledge names columns, and these rows have none: pass a table with names.")
     for place, name in knowledge.columns:
+        if name == target and name not in names:
+            raise LogicLensError(
+                f"{place} of {knowledge.source} names {quoted(name)}, which is the target: knowledge is about the "
+                "other columns."
+            )
         if name not in names:
             why = f", which {place} of {knowledge.source} names"
             if place == "protected_columns":
@@ -61,12 +66,12 @@ def _pairs(categories: Mapping[str, Sequence[Scalar]]) -> dict[str, tuple[Scalar
     return {column: tuple(values) for column, values in categories.items() if len(values) == 2}
 
 
-def learnable(model: EntropyClassifier, rows: Any) -> Any:
+def learnable(model: EntropyClassifier, rows: Any, target: str | None) -> Any:
     """Return the table without the columns that knowledge removes."""
     knowledge = model.knowledge
     if knowledge is None:
         return rows
-    check_columns(knowledge, rows)
+    check_columns(knowledge, rows, target)
     if knowledge.removed and model.teacher is not None and not isinstance(model.teacher, RecordedAnswers):
         raise LogicLensError(
             "a teacher answers whole rows, and the knowledge removes columns of them: leave out the teacher, or "

@@ -330,7 +330,17 @@ class Knowledge:
 
         Args:
             table: the kinds of the columns, and the classes.
+
+        Raises:
+            LogicLensError: in one sentence that names `source`, if it contradicts the table or itself.
         """
+        try:
+            return self._bound_to(table)
+        except LogicLensError as error:
+            told = str(error)
+            raise LogicLensError(told if self.source in told else f"{self.source}: {told}") from None
+
+    def _bound_to(self, table: TableColumns) -> BoundKnowledge:
         for place, name in self._columns():
             if name not in table.kinds:
                 raise no_column(name, list(table.kinds), "the table", f", which {place} of {self.source} names")
