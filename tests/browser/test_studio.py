@@ -319,7 +319,7 @@ def test_by_keyboard_alone_from_a_file_to_a_verified_model(visits, axe, table, t
     tab_to(page, "#why-1")
     page.keyboard.type("too old")
     page.keyboard.press("Enter")
-    expect(page.locator("#why-1")).to_have_value("too old")
+    expect(page.locator("#why-1")).to_have_attribute("value", "too old")
     press(page, "#compare", "Enter")
     page.get_by_text("They answer differently on").wait_for()
     press(page, "form[data-verb=try] button", "Enter")
