@@ -97,13 +97,20 @@ def test_the_page_lists_what_knowledge_says(known):
 def test_an_edit_shows_at_once_what_errors_cost(known):
     editor = known.studio.session.editor()
     place = str(editor.rules.names.index("yes"))
-    assert known.act("edit", move="rule", **{"class": place}, column="lactate", sign="at_least", value="5").is_success
+    assert known.act("edit", move="rule", **{"class": place}, column="lactate", sign="at_least", value="3").is_success
     said, truth = np.array(editor.rules.predict(editor.frame)), patients()["died"][editor.frame.index].to_numpy()
     cost = 4 * ((truth == "yes") & (said != "yes")).sum() + ((truth != "yes") & (said == "yes")).sum()
     page = known.get("main").json()["main"]
     assert f"What errors cost on {len(truth)} rows of patients.csv, by the costs given" in page
     assert re.search(rf'The rules</th><td data-label="In all">{cost:,}</td>', page)
     assert re.search(rf'Always “no”</th><td data-label="In all">{4 * (truth == "yes").sum():,}</td>', page)
+    # So does a comparison of two versions.
+    said = np.array(editor.versions[0].predict(editor.frame))
+    first = 4 * ((truth == "yes") & (said != "yes")).sum() + ((truth != "yes") & (said == "yes")).sum()
+    part = known.act("compare", one="0", two="1").json()["part"]
+    cells = rf'What errors cost</th><td data-label="version 1">{first:,}</td><td data-label="version 2">{cost:,}</td>'
+    assert first != cost
+    assert re.search(cells, part)
 
 
 # Protected columns --------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import Edit, Firing, Rule, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.measured_table import Measured, MeasuredTable
-from logiclens.metrics.rule_statistics import answer_costs, known
+from logiclens.metrics.rule_statistics import AnswerCost, answer_costs, known
 from logiclens.report.panel import Choice, Field
 from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, ProtectedColumn, Result
 from logiclens.storage import open_folder, read_json, write_whole
@@ -516,9 +516,13 @@ class Editor:
         # Only the report counts them.
         found = measured.rules.firing(frame) if for_report else Firing(0, 0, 0)
         firing, editing = FiringCounts(found.none, found.one, found.several), self._editing(is_held_out)
-        costs = answer_costs(self._costs, measured.confusion) if self._costs and measured.confusion else ()
+        costs = self._answer_costs(measured)
         edited = edited_result(self.learned, measured, firing, self.constraints(), editing)
         return replace(edited, costs=costs, protected=self._protected(measured.rules, is_held_out=is_held_out))
+
+    def _answer_costs(self, measured: Measured) -> tuple[AnswerCost, ...]:
+        """Return what the answers cost, that of the rules first; nothing without costs."""
+        return answer_costs(self._costs, measured.confusion) if self._costs and measured.confusion else ()
 
     def compare(self, one: int, two: int) -> Comparison:
         """Compare two versions on the training rows."""
@@ -531,6 +535,8 @@ class Editor:
             for words, share in (("precision", "precision"), ("recall", "recall")):
                 shares = [getattr(m.statistics.classes[place].decision, share).value for m in both]
                 lines.append((f"{name}: {words}", *(percent(known(value), 1) for value in shares)))
+        if all(costs := [self._answer_costs(m) for m in both]):
+            lines.append(("What errors cost", *(f"{found[0].total:,.6g}" for found in costs)))
         lines.append(("Rules", *(str(sum(len(rule.cubes) for rule in r.rules)) for r in rules)))
         texts = [_rule_texts(r) for r in rules]
         answers = [r.predict_places(self.frame) for r in rules]
