@@ -281,7 +281,7 @@ def with_threshold(
         where = "no rule" if rule is None else f"{quoted(str(rule))} does not"
         raise LogicLensError(f"{where} {'uses' if rule is None else 'use'} the condition {quoted(condition)}.")
     if new.literal.concept == old.literal.concept:
-        raise LogicLensError(f"{quoted(condition)} has the threshold {quoted(value)} already.")
+        raise LogicLensError(f"{quoted(old.literal.concept)} has the threshold {quoted(value)} already.")
     everywhere = "everywhere" if only is None else f"in {_told(rules, places[0], only)}"
     return _edited(rules, changed, [new], note, f"{old.literal.concept} became {new.literal.concept} {everywhere}")
 
