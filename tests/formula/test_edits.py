@@ -225,7 +225,7 @@ def test_a_threshold_moves_everywhere_or_in_one_rule() -> None:
         with pytest.raises(LogicLensError) as error:
             rules.with_threshold("age >= 60", value)
         assert str(error.value)[:40] == sentence[:40]
-    with pytest.raises(LogicLensError, match="^'age >= 60' has the threshold '60' already"):
+    with pytest.raises(LogicLensError, match=r"^'age >= 60' has the threshold '60' already"):
         rules.with_threshold('"age >= 60"', "60")
     with pytest.raises(LogicLensError, match="no rule uses the condition 'age >= 65'"):
         rules.with_threshold("age >= 65", 3)

@@ -250,7 +250,7 @@ def test_comments_stay_with_their_version(learned):
     assert [entry.why for entry in history] == ["a round <b>number</b>", None]
 
 
-def test_a_comment_is_the_reason_of_the_rule_that_the_version_changed(learned):
+def test_a_comment_is_the_reason_of_the_changed_rule(learned):
     editor = learned.studio.session.editor()
     rule, condition, _ = movable(editor.rules)
     place, number = map(int, rule.split("-"))
@@ -377,7 +377,7 @@ def test_edits_are_restored_after_the_server_was_killed(learned, tabs):
     assert str(after.rules) == str(before.versions[0])
 
 
-def test_a_version_is_written_without_the_history_of_the_one_before(learned, tabs):
+def test_a_version_is_written_without_the_history_before_it(learned, tabs):
     rule, condition, _ = movable(learned.studio.session.editor().rules)
     for value in ("65", "66", "67"):
         shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value=value, why=f"now {value}"))
