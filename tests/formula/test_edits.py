@@ -109,6 +109,8 @@ def test_conditions_hold_where_they_say(text: str, held: list[int]) -> None:
         ("sepsis & ~sepsis", "no row can satisfy all of 'sepsis & ~sepsis'."),
         ("age >= 60 & not age >= 50", "no row can satisfy all of"),
         ("unit is A & unit is B", "no row can satisfy all of"),
+        ("drunk is 2", "'drunk' is 0 or 1, got 2."),
+        ("weekday of admitted >= 9", "'weekday of admitted' is a number from 1 to 7, got 9."),
         ("age >= 60 & sepsis", "that would be died#1 (\"age >= 60\" & sepsis), which is there already."),
     ],
 )  # fmt: skip

@@ -109,6 +109,8 @@ def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
     [
         ({"move": "rule", "class": "0", "text": "agee >= 80"}, "'agee'"),
         ({"move": "rule", "class": "0", "column": "age", "sign": "at_least", "value": "old"}, "'old'"),
+        ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": "old"}, "a number, got 'old'."),
+        ({"move": "rule", "class": "0", "column": "sex", "sign": "is", "value": "1"}, "has '1' in 'sex'"),
         ({"move": "rule", "class": "0", "column": "", "sign": "is", "value": "1"}, "choose a column"),
         ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": ""}, "'age' needs a value"),
         ({"move": "rule", "class": "9", "column": "age", "sign": "is", "value": "1"}, "'class'"),

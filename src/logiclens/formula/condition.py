@@ -300,17 +300,30 @@ def all_categories(counts: Mapping[str, float]) -> tuple[str, ...] | None:
 
 
 def check_category(predicate: Predicate, rules: DecisionRules) -> None:
-    """Refuse a category that no row of its column has and no rule names, where the categories are known."""
-    categories = rules.facts.categories.get(predicate.column)
-    if predicate.operator != "==" or predicate.kind is not CATEGORY or categories is None:
+    """Refuse a value that no row of its column has and no rule names, where the values are known.
+
+    These are the categories of texts, 0 and 1 of a column that has no other number, and the numbers of a part of a
+    date.
+    """
+    column, value = predicate.column, predicate.value
+    if any(predicate == known for known in rules.predicates.values()):
         return
-    if predicate.value in categories or any(predicate == known for known in rules.predicates.values()):
+    if predicate.origin is not None and (span := predicate.origin.range) is not None:
+        low, high = span
+        if not low <= float(value) <= high:
+            raise LogicLensError(f"{quoted(column)} is a number from {low} to {high}, got {predicate.shown_value}.")
+    if predicate.operator != "==":
         return
-    near = nearest(str(predicate.value), categories)
+    if predicate.kind is not CATEGORY:
+        if known_columns(rules).get(column) == ZERO_ONE and value not in (0, 1):
+            raise LogicLensError(f"{quoted(column)} is 0 or 1, got {predicate.shown_value}.")
+        return
+    categories = rules.facts.categories.get(column)
+    if categories is None or value in categories:
+        return
+    near = nearest(str(value), categories)
     hint = f"did you mean {quoted(near)}?" if near is not None else f"its values are {quoted_names(categories)}."
-    raise LogicLensError(
-        f"no row that the rules were made from has {quoted(predicate.value)} in {quoted(predicate.column)}; {hint}"
-    )
+    raise LogicLensError(f"no row that the rules were made from has {quoted(value)} in {quoted(column)}; {hint}")
 
 
 def _truth(subject: Subject, sign: str, value: str, rules: DecisionRules) -> Condition:

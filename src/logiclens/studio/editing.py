@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
-from logiclens.formula.condition import ZERO_ONE
+from logiclens.formula.column_kinds import CATEGORY
+from logiclens.formula.condition import ZERO_ONE, known_columns
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, literal_words
@@ -622,17 +623,8 @@ def _condition_text(rules: RuleSet, sent: Mapping[str, Any]) -> str:
         return f"{name} {sign}"
     if not value:
         raise LogicLensError(f"the condition on {quoted(column)} needs a value.")
-    if sign in ("is", "is not"):
-        return f"{name} {sign} {json.dumps(value, ensure_ascii=False) if not _is_number(value) else value}"
-    return f"{name} {sign} {value}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text in ("true", "false")
-    return True
+    is_text = known_columns(rules).get(column) == CATEGORY.name
+    return f"{name} {sign} {json.dumps(value, ensure_ascii=False) if is_text else value}"
 
 
 def _remove(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleSet:
