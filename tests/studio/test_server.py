@@ -152,6 +152,21 @@ def test_it_listens_on_this_machine_alone(tab):
         pass
 
 
+def test_answers_are_sent_without_waiting(tmp_path):
+    server, bound = bound_server(Studio(tmp_path / "works"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    with bound, httpx.Client() as client:
+        assert client.get(server.studio.address).status_code == 200
+        [connection] = server.server_state.connections
+        accepted = connection.transport.get_extra_info("socket")
+        # Otherwise the text of an answer waits 40 ms until the browser has told that its head arrived.
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        server.studio.ends.set()
+        server.should_exit = True
+        thread.join(20)
+
+
 # Uploads ------------------------------------------------------------------------------------------------------------
 
 
