@@ -150,7 +150,7 @@ def explain(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Ignore a column; may be repeated. Example: --drop patient_id",
+            help="Ignore columns; may be repeated. Example: --drop patient_id,ward",
             rich_help_panel=READING,
         ),
     ] = None,
@@ -408,8 +408,7 @@ def explain(
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
         known, watched = _watching(known, tuple(drop or ()))
-        dropped = tuple(column for column in drop or () if column not in watched)
-        roles = ColumnRoles(target, positive, dropped, weight, teacher_column, cut, watched)
+        roles = ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column, cut, watched)
         problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
@@ -442,9 +441,12 @@ def explain(
 
 def _watching(known: Knowledge | None, drop: tuple[str, ...]) -> tuple[Knowledge | None, tuple[str, ...]]:
     """Return knowledge that forbids dropped columns which are protected, and these: groups need them in the table."""
+    from logiclens.cli.tables import each_column
+
     if known is None:
         return None, ()
-    watched = tuple(column for column in dict.fromkeys(drop) if column in known.protected_columns)
+    dropped = dict.fromkeys(each_column(drop, known.protected_columns))
+    watched = tuple(column for column in dropped if column in known.protected_columns)
     forbidden = dict.fromkeys(
         (*known.forbidden_columns, *(column for column in watched if column not in known.removed))
     )
