@@ -1299,11 +1299,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = self.rules_
         asked = None if target is None else known.rule(target)
         relevance = {
-            rule.name: dict(zip(self.schema_.names, shares, strict=True))
+            known.class_heading(rule.name): dict(zip(self.schema_.names, shares, strict=True))
             for rule, shares in zip(known.rules, self.relevance_.to_numpy().tolist(), strict=True)
             if asked in (None, rule)
         }
-        return plot_relevance(relevance, {rule.name: rule.formula.concepts for rule in known.rules}, ax)
+        used = {known.class_heading(rule.name): rule.formula.concepts for rule in known.rules}
+        return plot_relevance(relevance, used, ax)
 
     def plot_history(self, *, ax: Axes | None = None) -> Axes:
         """Plot loss and accuracy per epoch, with the epoch that was kept, and return the axes.
