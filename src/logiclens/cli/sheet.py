@@ -37,10 +37,10 @@ def bar(share: float, width: int = 20) -> str:
 
 
 READ_RULES = """
-A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,
-"finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval of 95%
-(Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the rows
-decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
+A rule fires on a row when all of its conditions hold. "Right when it fires" is the share of these rows that have the
+class, "finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval
+of 95% (Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the
+rows decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
 harmonic mean."""
 READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
@@ -274,7 +274,7 @@ def _numbers(cube: CubeRecord) -> str:
     lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
-    return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
+    return f"fires on {fires} of {total} rows; right when it fires {right}{lift}{doubt}; finds {finds}"
 
 
 def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
