@@ -510,7 +510,7 @@ def test_statistics_show_every_number_that_is_printed():
     assert len(page.all("table")) == 3
     first = page.all("table")[0]
     assert [cell.text for cell in first.all("th")][:7] == [
-        "class", "rule", "fires on", "finds", "unique", "right", "lift"
+        "class", "rule", "fires on", "finds", "unique", "right when it fires", "lift"
     ]  # fmt: skip
     # A row for each cube, one for each whole formula, and one for the decision of each class.
     assert len(first.all("tr")) == 1 + (2 + 1 + 1) + (1 + 1 + 1)
