@@ -235,6 +235,7 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     failing = [part for part in classes if not part.holds]
     if failing:
         n_fail = f"{len(failing)} of {len(classes)} classes {'fails' if len(failing) == 1 else 'fail'}"
+        n_fail = "the class fails" if len(classes) == 1 else n_fail
         return Check(False, asked, n_fail, failing[0].counterexample, classes=classes)
     reasons = dict.fromkeys(part.reason for part in classes)
     reason = next(iter(reasons)) if len(reasons) == 1 else f"all {len(classes)} classes have it"
