@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pandas as pd
@@ -54,6 +55,19 @@ def test_categories_of_one_column_are_one_line_with_their_rows(capsys):
     assert f"finds {100 * fires[has].mean():.0f}% " in figures
     assert "recurs in only 1 of 10, less than half with the category found least" in figures
     assert sum("•" in line for line in said) == 2
+
+
+def test_rules_of_protected_columns_are_in_words_with_names_of_the_key(capsys):
+    case = categories()
+    result = json.loads(json.dumps(result_of(case)))
+    classes = result["statistics"]["classes"]
+    groups = [{"name": "cook", "classes": classes}]
+    result["protected"] = [{"column": "job", "groups": groups, "used_by": [classes[0]["cubes"][0]["text"]]}]
+    shown = sheet(result, capsys)
+    words = "age is at least 66 and job is cook, nurse or clerk"
+    assert f"protected column job: used by {words} where job is cook" in shown
+    assert re.search(rf"{words} \[uses it\]: fires on \d+% \(.*\); right when it fires \d+% ", shown)
+    assert "∧" not in shown.partition("protected column job")[2].partition("How to read")[0]
 
 
 def test_lists_of_conditions_are_in_words(result, capsys):

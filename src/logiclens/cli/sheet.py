@@ -18,7 +18,7 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.report.rules import ReadRule, read_rules
+from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
@@ -142,17 +142,19 @@ def print_knowledge(printer: Printer, result: Result) -> None:
             with_, without = (figure(value, line.unit, width=6) for value in (line.value, line.without))
             printer.say(f"  {line.name:<38}{with_}  {without}")
     for column in result.protected:
-        marked = "; ".join(column.used_by)
+        marked = "; ".join(rule.words for _, rule in all_rules(result) if uses(rule, column))
         printer.say(f"\nprotected column {column.column}: {f'used by {marked}' if marked else 'no rule uses it'}")
         for group in column.groups:
             printer.say(f"  where {column.column} is {group.name}")
             for counted in group.classes:
                 printer.say(f"    {result.rules.class_words(counted.name)}: {decision_line(counted.decision)}")
-                for cube in counted.cubes:
-                    mark = " [uses it]" if cube.text in column.used_by else ""
-                    right, finds = share_words(cube.confidence), share_words(cube.coverage)
-                    selects = share_words(cube.support)
-                    printer.say(f"      {cube.text}{mark}: selects {selects}; precision {right}; recall {finds}")
+                for rule in read_rules(result.rules, counted):
+                    mark = " [uses it]" if uses(rule, column) else ""
+                    selects, right = share_words(rule.counted.support), share_words(rule.counted.confidence)
+                    finds = share_words(rule.counted.coverage)
+                    printer.say(
+                        f"      {rule.words}{mark}: fires on {selects}; right when it fires {right}; finds {finds}"
+                    )
 
 
 def print_confusions(printer: Printer, network: Confusion | None, rules: Confusion | None, target: str) -> None:
