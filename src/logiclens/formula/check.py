@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from logiclens.errors import LogicLensError, nearest, quoted
+from logiclens.errors import FormulaSyntaxError, LogicLensError, nearest, quoted
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.condition import read_condition
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
@@ -128,7 +128,12 @@ def parse_property(text: str) -> Property:
         name = match[3] or match[4]
         return NeverUses(name) if match[1] == "never uses" else Monotone(name, match[1] != "decreasing in")
     if match := _IMPLIES.fullmatch(text):
-        return implies(match[1])
+        try:
+            return implies(match[1])
+        except FormulaSyntaxError as error:
+            raise FormulaSyntaxError(
+                f"cannot read the formula {quoted(match[1])} after 'implies': {error}", error.column
+            ) from None
     if match := _BOTH.fullmatch(text):
         return NeverBoth((match[2], match[4]) if match[2] else ())
     raise LogicLensError(
