@@ -37,7 +37,7 @@ _FAINT = "opacity:0.75;font-size:0.87em"
 _LINE = "1px solid rgba(128,128,128,0.4)"
 _CELL = f"text-align:left;vertical-align:top;padding:0.35em 1.2em 0.35em 0;border:none;border-top:{_LINE}"
 _FOLLOWING = "text-align:left;vertical-align:top;padding:0 1.2em 0.35em 0;border:none"
-_WRAP = "white-space:normal;overflow-wrap:anywhere"
+_WRAP = "white-space:normal;overflow-wrap:anywhere;min-width:9em"
 _NAME = "white-space:normal;overflow-wrap:break-word;max-width:18em"
 _CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wrap:anywhere"
 
