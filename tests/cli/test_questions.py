@@ -86,7 +86,7 @@ def test_check_proves_and_refutes_with_the_exit_code():
     assert "age" in told["classes"][0]["reason"]
 
 
-def test_the_example_in_the_help_of_check_is_what_it_prints(monkeypatch):
+def test_check_prints_the_example_of_its_help(monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     shown = [line.strip() for line in logiclens("check", "--help").stdout.splitlines()]
     [place] = [at for at, line in enumerate(shown) if line.startswith("$ ")]

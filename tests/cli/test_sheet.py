@@ -31,7 +31,7 @@ def lines(case: Case, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_class_is_headed_by_the_target_and_the_rest_comes_last(capsys):
+def test_the_target_heads_a_class_and_the_rest_comes_last(capsys):
     case = categories()
     said = lines(case, capsys)
     assert [line for line in said if line in ("died is ill", "died is well")] == ["died is ill", "died is well"]
@@ -57,7 +57,7 @@ def test_categories_of_one_column_are_one_line_with_their_rows(capsys):
     assert sum("•" in line for line in said) == 2
 
 
-def test_rules_of_protected_columns_are_in_words_with_names_of_the_key(capsys):
+def test_rules_of_protected_columns_are_in_words_of_the_key(capsys):
     case = categories()
     result = json.loads(json.dumps(result_of(case)))
     classes = result["statistics"]["classes"]

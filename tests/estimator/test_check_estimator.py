@@ -163,7 +163,7 @@ RARE = {"epochs": 60, "committee": 3, "set_aside": 0.25}
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_rare_class_that_is_missed_is_warned_of_once(exact):
+def test_a_missed_rare_class_is_warned_of_once(exact):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"v": rng.normal(size=600)})
     ill = np.where(rng.random(600) < np.where(frame["v"] > 1.5, 0.7, 0.03), "ill", "well")

@@ -74,7 +74,7 @@ def fires(cube: Cube, table: dict[str, Any]) -> Any:
 
 @examples(100)
 @given(cases())
-def test_figures_of_several_categories_are_counted_on_their_rows(case):
+def test_figures_of_categories_are_counted_on_their_rows(case):
     result = read_result(json.loads(json.dumps(result_of(case))))
     labels, answers = np.array(case.labels), case.rules.predict(case.table)
     for rule, measured, entry in zip(case.rules.rules, result.statistics.classes, result.classes, strict=True):
