@@ -633,7 +633,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
         >>> model = EntropyClassifier(knowledge=known, exact=True).fit(table, ["well", "well", "ill", "ill"] * 10)
         >>> print(*model.knowledge_proofs())
-        a higher 'age' never takes ill from a row: yes, no step of 'age' makes a formula fail that held
+        a higher 'age' never takes ill from a row: yes, what holds still holds where 'age' is higher
         """
         self._check_fitted()
         return proofs_of(self)

@@ -298,7 +298,8 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | M
         return Check(False, asked, f"{where}: {found.told}", found)
     found = question.first(question.steps(asked.increasing), cubes)
     if found is None:
-        return Check(True, asked, f"no step of {asked.column!r} makes a formula fail that held")
+        where = f"where {asked.column!r} is {'higher' if asked.increasing else 'lower'}"
+        return Check(True, asked, f"what holds still holds {where}")
     return Check(False, asked, found.told, found)
 
 
