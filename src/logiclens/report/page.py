@@ -222,7 +222,10 @@ def _constant(rule: Rule, rules: RuleSet) -> str:
 
 
 def no_better(result: Result) -> str:
-    """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing."""
+    """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing.
+
+    Rules that find rows of a rarer class may be worth more errors, so they are not warned of as others are.
+    """
     if result.costs:
         rules, best = result.costs[0], min(result.costs[1:], key=lambda one: one.total)
         if rules.total < best.total:
@@ -234,9 +237,23 @@ def no_better(result: Result) -> str:
     head = _headline(result)
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
+    rows, always = counted_rows(result), f"always saying “{head.always}”"
+    found = [
+        f"{percent(entry.decision.recall.value)} of {entry.name} (precision {percent(entry.decision.precision.value)})"
+        for entry in result.statistics.classes
+        if entry.name != head.always and entry.decision is not None and _beats_chance(entry.decision, entry.prevalence)
+    ]
+    if not found:
+        return f"Do not rely on these rules: on {rows} they are not better than {always}."
     return (
-        f"Do not rely on these rules: on {counted_rows(result)} they are not better than always saying “{head.always}”."
+        f"On {rows}, these rules are not right more often than {always}, but they find {enumeration(found)}: use them "
+        "only where that is worth more errors."
     )
+
+
+def _beats_chance(decision: DecisionRecord, prevalence: ShareRecord) -> bool:
+    """Return whether rows that get a class have it measurably more often than all rows."""
+    return bool(decision.precision.total) and decision.precision.low > (prevalence.value or 0)
 
 
 def counted_rows(result: Result) -> str:
