@@ -805,12 +805,12 @@ def check(
 
     Where one class is all that the other leaves, what increases for one decreases for the other: name one with --of.
 
-    Without a property, all that the model was told by --knowledge is proved again.
+    Without a property, all that the model was told when it learned (--knowledge) is proved again.
 
     Exit code 0: all hold. 1: one does not.
 
     \b
-    More examples:
+    Examples:
       logiclens check model
       logiclens check model 'implies "age >= 18"' --of yes --json answers.json
       logiclens check model "never both" --quiet && echo "the rules exclude each other"
