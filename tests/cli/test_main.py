@@ -84,7 +84,9 @@ def test_every_command_has_examples_and_json(command):
 
 
 def test_version():
-    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", logiclens("--version").stdout)
+    told = logiclens("--version").stdout
+    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", told)
+    assert subprocess.run([sys.executable, "-m", "logiclens", "--version"], capture_output=True).stdout.decode() == told
 
 
 @pytest.mark.parametrize(
