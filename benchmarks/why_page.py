@@ -80,8 +80,8 @@ ADVICE = """## When each is the better choice
   same. Its rule may then be less accurate than a constant answer;
 - **effects are smooth.** "The risk rises with each year" is a curve, and a cut at 65 is a poor picture of it. Use an
   EBM or a logistic regression;
-- **you need a probability for each row.** The confidence of a rule is a share on held-out rows, the same for all rows
-  on which it fires;
+- **you need a probability for each row.** How often a rule is right is one share, the same for all rows on which it
+  fires;
 - **you want to know about single answers of an existing model.** SHAP is made for that. `teacher=` gives rules for
   the model as a whole;
 - **the target is a number**, a time until an event, or a ranking;

@@ -8,6 +8,7 @@ that needs a fresh interpreter, for another hash seed for example, uses `subproc
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import socket
@@ -18,6 +19,13 @@ import traceback
 from contextlib import redirect_stderr, suppress
 
 STREAMS = 3
+LOADED = (
+    "ibis.backends.duckdb", "matplotlib.backends.backend_svg", "openpyxl", "pyarrow.parquet", "sklearn.ensemble",
+    "sqlglot", "torch", "xlsxwriter", "logiclens.bench.runs.plan", "logiclens.cli.columns", "logiclens.cli.explain",
+    "logiclens.cli.models", "logiclens.cli.predict", "logiclens.cli.questions", "logiclens.cli.score",
+    "logiclens.estimator.persistence", "logiclens.export.dmn", "logiclens.export.sql", "logiclens.report.measurement",
+    "logiclens.report.page", "logiclens.verify",
+)  # fmt: skip
 
 
 def serve(connection: socket.socket, command: str) -> None:
@@ -77,16 +85,8 @@ def run(command: str, arguments: list[str], cwd: str | None) -> int:
 
 if __name__ == "__main__":
     # Whatever a command may need, so that no command loads it again.
-    import ibis.backends.duckdb  # noqa: F401
-    import jinja2  # noqa: F401
-    import sklearn.ensemble  # noqa: F401
-    import torch  # noqa: F401
-
-    import logiclens.bench.runs.plan
-    import logiclens.cli.commands
-    import logiclens.cli.explain
-    import logiclens.estimator.classifier
-    import logiclens.report.page  # noqa: F401
+    for module in LOADED:
+        importlib.import_module(module)
     from faults.injection import VARIABLE, Fault, install
     from logiclens.cli import main
 

@@ -58,7 +58,7 @@ def test_public_names_exist_and_none_is_a_subpackage():
         assert getattr(logiclens, name) is not None
         assert name not in subpackages
     assert set(logiclens.__all__) <= set(dir(logiclens))
-    for package in subpackages - {"cli"}:
+    for package in subpackages - {"__main__", "cli"}:
         assert getattr(logiclens, package) is importlib.import_module(f"logiclens.{package}")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         logiclens.nothing  # noqa: B018

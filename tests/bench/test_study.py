@@ -71,6 +71,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(url: str, calm: str) -> None:
     """Killed in trial 13, when what is drawn depends on the trials before."""
     command = [sys.executable, "-m", "tests.study_worker", url, "12"]

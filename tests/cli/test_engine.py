@@ -92,14 +92,14 @@ def told(*arguments, cwd):
 def test_a_pattern_is_counted_and_explained(lake):
     run = cli_runs.logiclens(
         "explain", "part*.parquet", "--target", "y", "--engine", "duckdb", "--memory", "1GB", "--json", "-",
-        "--report", "rules.html", "--save", "model", "--drop", "fine", cwd=lake,
+        "--report", "rules.html", "--save", "model", "--drop", "fine,nothing", cwd=lake,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert "cuts were found on all of them" in run.stderr
     result = json.loads(run.stdout)
     assert result["data"]["rows"] == 2_000
     assert result["parts"] == {"train": 1_500, "validation": 0, "set_aside": 500}
-    assert result["data"]["columns"] == 8
+    assert result["data"]["columns"] == 7
     assert sum(sum(row) for row in result["confusion"]["counts"]) == 500
     assert "<html" in (lake / "rules.html").read_text(encoding="utf-8")
     again = logiclens("score", "model", "part0.parquet", cwd=lake)

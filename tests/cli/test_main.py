@@ -84,7 +84,9 @@ def test_every_command_has_examples_and_json(command):
 
 
 def test_version():
-    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", logiclens("--version").stdout)
+    told = logiclens("--version").stdout
+    assert re.fullmatch(r"logiclens \d+\.\d+\.\d+\n", told)
+    assert subprocess.run([sys.executable, "-m", "logiclens", "--version"], capture_output=True).stdout.decode() == told
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,7 @@ def test_no_table_is_written_over_with_something_else(tmp_path):
     ("options", "told"),
     [
         (("--by", "age"), "'age' has 40 different values, too many to compare: name a column with at most 20"),
+        (("--drop", "age,unitt"), "p.csv has no column 'unitt'; did you mean 'unit'"),
         (("--drop", "died"), "'died' is the target: it cannot be left out, weigh or teach as well."),
         (("--weight", "died"), "'died' is the target: it cannot be left out, weigh or teach as well."),
         (("--weight", "unit"), "the weights in 'unit' must be numbers from 0 on, one in every row."),
@@ -434,7 +437,8 @@ def test_a_name_of_300_characters_is_refused(command):
 
 
 def test_a_dropped_column_is_watched(tmp_path):
-    made = explain(patients(), "watched", "--target", "died", "--exact", "--drop", "unit", "--protected", "unit,sex")
+    options = ("--target", "died", "--exact", "--drop", "unit, id", "--protected", "unit,sex")
+    made = explain(patients(), "watched", *options)
     told = json.loads(made.json.read_text())
     assert {
         column["column"]: {group["name"] for group in column["groups"]} >= {"MICU"} for column in told["protected"]
@@ -445,8 +449,8 @@ def test_a_dropped_column_is_watched(tmp_path):
         "holds": True,
         "reason": "no rule mentions 'unit'",
     }
-    assert told["data"]["columns"] == patients().shape[1] - 2
-    assert "unit" not in EntropyClassifier.load(made.folder).schema_.columns
+    assert told["data"]["columns"] == patients().shape[1] - 3
+    assert not {"unit", "id"} & set(EntropyClassifier.load(made.folder).schema_.columns)
     # Without it, new rows are decided.
     patients().drop(columns=["unit", "died"]).to_csv(tmp_path / "new.csv", index=False)
     assert logiclens("predict", made.folder, tmp_path / "new.csv").returncode == 0

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from logiclens import ClassKnowledge, EntropyClassifier, Knowledge, RuleSet
+from logiclens.formula import Complement, Predicate, Rule, parse
+from logiclens.formula.english import TableFacts
 from tests.cli_runs import exact, logiclens, patients, refused, soft
 
 
@@ -80,6 +84,29 @@ def test_check_proves_and_refutes_with_the_exit_code():
     [told] = json.loads(fails.stdout)["properties"]
     assert not told["holds"]
     assert "age" in told["classes"][0]["reason"]
+
+
+def test_check_prints_the_example_of_its_help(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = [line.strip() for line in logiclens("check", "--help").stdout.splitlines()]
+    [place] = [at for at, line in enumerate(shown) if line.startswith("$ ")]
+    meant = {"a": Predicate("age", ">=", 40), "b": Predicate("age", ">=", 60)}
+    yes = parse("a & ~b")
+    rules = RuleSet(
+        (Rule("no", Complement(yes), (0.9,)), Rule("yes", yes, (0.9,))),
+        meant, resolve="order", otherwise=0, order=(1,), facts=TableFacts("died", whole=("age",), complete=("age",)),
+    )  # fmt: skip
+    asked = shlex.split(shown[place])
+    assert asked[:4] == ["$", "logiclens", "check", "model"]
+    of = asked[asked.index("--of") + 1]
+    told = [line.strip() for text in asked[4:6] for line in str(rules.check(text, of=of)).splitlines()]
+    assert shown[place + 1 : place + 1 + len(told)] == told
+    # Every property that it lists can be asked.
+    listed = [line.split("  ")[0] for line in shown if re.match("never|increasing|decreasing|monotone|implies", line)]
+    asked_of = [text for text in listed if ":" not in text]
+    assert len(asked_of) == 7
+    for text in asked_of:
+        rules.check(text, of=None if "both" in text else "yes")
 
 
 KNOWN = Knowledge(

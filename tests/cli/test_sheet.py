@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_sheet
 from logiclens.report import read_result
-from tests.report_cases import patients, result_of
+from tests.report_cases import Case, categories, patients, result_of, several_labels
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,50 @@ def result() -> dict[str, Any]:
 def sheet(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
     print_sheet(Printer(), read_result(result))
     return " ".join(capsys.readouterr().out.split())
+
+
+def lines(case: Case, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_sheet(Printer(), read_result(json.loads(json.dumps(result_of(case)))))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_target_heads_a_class_and_the_rest_comes_last(capsys):
+    case = categories()
+    said = lines(case, capsys)
+    assert [line for line in said if line in ("died is ill", "died is well")] == ["died is ill", "died is well"]
+    # With several labels a row, each has a name of its own.
+    several = several_labels()
+    said = lines(several, capsys)
+    assert [line for line in said if line in several.rules.names] == list(several.rules.names)
+    assert not any(line.startswith("died is") for line in said)
+
+
+def test_categories_of_one_column_are_one_line_with_their_rows(capsys):
+    case = categories()
+    rows = pd.DataFrame({**case.table, "label": case.labels})
+    said = lines(case, capsys)
+    [place] = [at for at, line in enumerate(said) if "job is cook, nurse or clerk" in line and "•" in line]
+    assert said[place] == "  • age is at least 66 and job is cook, nurse or clerk"
+    fires = (rows["age"] >= 66) & rows["job"].isin(["cook", "nurse", "clerk"])
+    has = rows["label"] == "ill"
+    figures = " ".join(said[place + 1 : place + 3])
+    assert f"fires on {fires.sum()} of {len(rows)} rows; right when it fires {100 * has[fires].mean():.0f}% " in figures
+    assert f"finds {100 * fires[has].mean():.0f}% " in figures
+    assert "recurs in only 1 of 10, less than half with the category found least" in figures
+    assert sum("•" in line for line in said) == 2
+
+
+def test_rules_of_protected_columns_are_in_words_of_the_key(capsys):
+    case = categories()
+    result = json.loads(json.dumps(result_of(case)))
+    classes = result["statistics"]["classes"]
+    groups = [{"name": "cook", "classes": classes}]
+    result["protected"] = [{"column": "job", "groups": groups, "used_by": [classes[0]["cubes"][0]["text"]]}]
+    shown = sheet(result, capsys)
+    words = "age is at least 66 and job is cook, nurse or clerk"
+    assert f"protected column job: used by {words} where job is cook" in shown
+    assert re.search(rf"{words} \[uses it\]: fires on \d+% \(.*\); right when it fires \d+% ", shown)
+    assert "∧" not in shown.partition("protected column job")[2].partition("How to read")[0]
 
 
 def test_lists_of_conditions_are_in_words(result, capsys):

@@ -17,9 +17,10 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from logiclens import EntropyClassifier
+from logiclens import ClassKnowledge, EntropyClassifier, Knowledge
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensWarning
 
 
 @parametrize_with_checks([EntropyClassifier(epochs=100, committee=1), Booleaniser(), Booleaniser("quantile")])
@@ -156,6 +157,44 @@ def test_balanced_classes_raise_the_recall_of_a_rare_one(exact):
     }
     assert recall["balanced"] > 0.8
     assert recall["balanced"] > recall[None] + 0.3
+
+
+RARE = {"epochs": 60, "committee": 3, "set_aside": 0.25}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_missed_rare_class_is_warned_of_once(exact):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"v": rng.normal(size=600)})
+    ill = np.where(rng.random(600) < np.where(frame["v"] > 1.5, 0.7, 0.03), "ill", "well")
+    with pytest.warns(LogicLensWarning, match="'ill' is rare") as caught:
+        model = EntropyClassifier(exact=exact, **RARE).fit(frame, ill)
+    [note] = [str(one.message) for one in caught if "is rare" in str(one.message)]
+    assert 'with class_weight="balanced"' in note
+    # Equal values are one row, and none is here: the held-out rows are told by their values.
+    held = frame["v"].isin(model.set_aside_.columns[0].values).to_numpy()
+    answers, truth = model.predict(frame[held]), ill[held]
+    right, found = (answers == truth).mean(), (answers == "ill")[truth == "ill"].mean()
+    assert f"is right on {100 * right:.0f}% of the held-out rows and finds {100 * found:.0f}% of 'ill'" in note
+    assert f"always answering 'well' is right on {100 * (truth == 'well').mean():.0f}% and finds none" in note
+    assert note in model.explain().notes
+
+
+@pytest.mark.parametrize("why", ["all found", "weighted", "costs"])
+def test_a_rare_class_is_not_always_warned_of(why):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"v": rng.normal(size=600)})
+    ill = (frame["v"] > 1.5) & ((rng.random(600) < 0.7) | (why == "all found"))
+    given = {
+        "all found": {},
+        "weighted": {"class_weight": "balanced"},
+        "costs": {"knowledge": Knowledge(classes={"true": ClassKnowledge(miss=5.0)})},
+    }
+    # A warning would be an error here.
+    model = EntropyClassifier(**RARE, **given[why]).fit(frame, np.where(ill, "true", "false"))
+    said = [note for note in model.explain().notes if "is rare" in note]
+    assert len(said) == (why == "weighted")
+    assert all("without class_weight" in note for note in said)
 
 
 # Other frames --------------------------------------------------------------------------------------------------------

@@ -321,7 +321,9 @@ def test_a_missing_protected_column_says_how_to_keep_it():
     rows, labels = table()
     known = Knowledge(protected_columns=["zip"])
     with pytest.raises(
-        LogicLensError, match="one that must not be used stays in the table, and is in forbidden_columns"
+        LogicLensError,
+        match=r"which --protected or protected_columns of the knowledge names \(one that must not be used stays in the "
+        "table, and is in forbidden_columns",
     ):
         EntropyClassifier(knowledge=known, **FAST).fit(rows, labels)
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from logiclens import EntropyClassifier
+from logiclens.errors import LogicLensWarning
 from logiclens.explain import choice as choice_module
 from logiclens.explain.candidates import SearchTable
 from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
@@ -219,7 +220,8 @@ def test_a_class_of_one_row_does_not_set_the_folds():
     rows, labels = many_classes(13, 20)
     labels = np.array([f"class {label}" for label in labels])
     labels[0] = "class 99"
-    model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
+    with pytest.warns(LogicLensWarning, match="'class 99' is rare"):
+        model = EntropyClassifier(epochs=20, random_state=0).fit(rows, labels)
     assert all(len(choice.bags) == 5 and choice.note is None for choice in model.learned_.choices)
 
 

@@ -92,8 +92,8 @@ def sheet(change: Any, known: RuleSet | None = None) -> bytes:
 def test_what_an_expert_changes_in_a_sheet_becomes_edits() -> None:
     def change(page: Any) -> None:
         assert [cell.value for cell in page[1]][:11] == [
-            "rule", "use", "class", "comment", "confidence", "stability", "rows it fires on", "precision when it fires",
-            "recall", "condition 1", "condition 2",
+            "rule", "use", "class", "comment", "trust", "stability", "rows it fires on", "right when it fires",
+            "finds", "condition 1", "condition 2",
         ]  # fmt: skip
         page["J2"], page["D2"] = "age >= 70", "rounded"
         page["B3"], page["D3"] = "no", "not known at admission"
@@ -297,7 +297,7 @@ def test_texts_that_a_spreadsheet_would_compute_are_texts() -> None:
 def test_statistics_stand_beside_the_rules() -> None:
     measured = rules().measure({"age": [70, 20], "sepsis": [True, False], "unit": ["A", "MICU"]}, ["died", "lived"])
     page = openpyxl.load_workbook(io.BytesIO(to_xlsx(measured.rules, statistics=measured.statistics)))["rules"]
-    assert [cell.value for cell in page[1]][6:9] == ["rows it fires on", "precision when it fires", "recall"]
+    assert [cell.value for cell in page[1]][6:9] == ["rows it fires on", "right when it fires", "finds"]
     assert [[page.cell(row, column).value for column in (7, 8, 9)] for row in (2, 3)] == [[1, 1, 1], [1, 0, 0]]
     assert from_xlsx(to_xlsx(measured.rules, statistics=measured.statistics), measured.rules) == measured.rules
 

@@ -164,6 +164,14 @@ def test_an_unknown_name_is_no_counterexample():
         rules.check("implies cancer")
 
 
+def test_a_broken_formula_is_named_with_the_property():
+    # "column 7" alone would be taken for a column of the table.
+    with pytest.raises(
+        LogicLensError, match=r"^cannot read the formula 'old & \(' after 'implies': column 8: expected"
+    ):
+        parse_property("implies old & (")
+
+
 @examples(50)
 @given(rule_sets(), st.data())
 def test_a_single_concept_of_a_column_can_be_asked_about(rules: RuleSet, data: st.DataObject) -> None:
@@ -273,7 +281,7 @@ def test_the_result_reads_as_sentences() -> None:
         "  the class is no: it holds if income is below 20, and fails if income is at least 20"
     )
     assert str(rules.check("monotone in 'income'", of="yes")) == (
-        "increasing in 'income': yes, no step of 'income' makes a formula fail that held"
+        "increasing in 'income': yes, what holds still holds where 'income' is higher"
     )
     assert str(rules.check("never uses 'old'")) == (
         "never uses 'old': no, 1 of 2 classes fails\n"

@@ -173,6 +173,9 @@ def test_gaps_and_unseen_categories_are_told_apart():
     assert gap_words([parse("~cook & ~gap")], jobs) == [
         'A missing value satisfies none of these conditions; a category not seen in training satisfies "is not" only.'
     ]
+    assert gap_words([parse("~cook")], jobs) == [
+        'A missing value or a category not seen in training satisfies "is not" only.'
+    ]
     assert gap_words([parse("cook")], jobs) == [
         "A missing value or a category not seen in training satisfies none of these conditions."
     ]

@@ -222,9 +222,9 @@ def test_the_ward_as_it_is_printed():
         "",
         "ill: 5 of 7 rows (71.4%)",
         "  decided for 4 of 7 rows: precision 75.0% (30.1–95.4%), recall 60.0% (23.1–88.2%), F1 66.7%",
-        "  fires on  finds               unique  right                 lift  rule",
-        "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.4×  old ∧ smoker",
-        "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.9×  sepsis",
+        "  fires on  finds               unique  right when it fires   lift  rule",
+        "  42.9%     60.0% (23.1–88.2%)  20.0%   100.0% (43.9–100.0%)  1.4×  old is true and smoker is true",
+        "  42.9%     40.0% (11.8–76.9%)  0.0%    66.7% (20.8–93.9%)    0.9×  sepsis is true",
     ]
     headings = [line for line in lines if line.startswith("gender")]
     assert headings == [
@@ -292,6 +292,22 @@ def test_the_ward_as_json_and_as_a_frame():
     assert set(whole) == {str(RULES).splitlines()[0]}
 
 
+def test_categories_of_one_column_are_one_line():
+    jobs = {job: Predicate("job", "==", job) for job in ("cook", "nurse")}
+    formula = parse("(cook & old) | sick | (nurse & old)")
+    rules = RuleSet((Rule("ill", formula, (0.5,) * 3), Rule("well", parse("~sick"), (0.5,))), jobs, otherwise=1)
+    table = {"job": ["cook", "nurse", "cook", "clerk", "nurse"], "old": [1, 1, 0, 1, 1], "sick": [0, 1, 0, 0, 0]}
+    counted = rule_statistics(rules, table, ["ill", "ill", "well", "ill", "well"])
+    [(words, cooks_and_nurses), (other, _), (whole, _)] = counted.lines(counted["ill"])
+    assert (words, other, whole) == ("job is cook or nurse and old is true", "sick is true", "whole formula")
+    # It fires on rows 1, 2 and 5, of which the first two are ill; on row 2 the other rule fires too.
+    assert cooks_and_nurses.table == TwoByTwo(2, 1, 1, 1)
+    assert cooks_and_nurses.unique_coverage == Share(1, 3)
+    [line] = [line for line in str(counted).splitlines() if "cook" in line]
+    assert re.fullmatch(r"  60.0% +66.7% \(.*\) +33.3% +66.7% \(.*\) +1.1×  job is cook or nurse and old is true", line)
+    assert counted._repr_html_().count(">job is cook or nurse and old is true</td>") == 1
+
+
 def test_rules_that_never_fire_and_rules_that_always_do():
     counted = rule_statistics(rule_set("False", "True"), [[0], [1]], ["class 0", "class 1"], names=["a"])
     never, always = counted.classes
@@ -300,7 +316,7 @@ def test_rules_that_never_fire_and_rules_that_always_do():
     # Nothing is known of the confidence: anything from 0 to 1, over the prevalence of a half.
     assert (never.whole.lift_low, never.whole.lift_high) == (0.0, 2.0)
     assert (always.cubes[0].cube, always.cubes[0].support) == (Cube(), Share(2, 2))
-    assert "⊤" in str(counted)
+    assert "1.0×  always\n" in str(counted)
     json.dumps(counted.to_dict(), allow_nan=False)
 
 

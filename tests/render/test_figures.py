@@ -18,9 +18,9 @@ from logiclens.cli.sheet import bar
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
-from logiclens.formula import DNF, Cube, Literal, Predicate, Rule, RuleSet, parse
+from logiclens.formula import DNF, Complement, Cube, Literal, Predicate, Rule, RuleSet, parse
 from logiclens.formula.date_parts import DatePart
-from logiclens.formula.english import cube_words
+from logiclens.formula.english import TableFacts, cube_words
 from logiclens.nn import EntropyNet
 from logiclens.render.figures import (
     heat_map,
@@ -277,14 +277,15 @@ def model(table):
 def test_the_relevance_of_a_model_is_drawn(model):
     drawn = bars(model.plot_relevance())
     explanation = model.explain()
-    for klass, concept, length, full in drawn:
+    for heading, concept, length, full in drawn:
+        klass = heading.removeprefix("class is ")
         assert length == pytest.approx(model.relevance_.loc[klass, concept])
         assert full == (concept in explanation[klass].formula.concepts)
-    assert list(dict.fromkeys(klass for klass, *_ in drawn)) == ["10", "20", "30"]
+    assert list(dict.fromkeys(klass for klass, *_ in drawn)) == ["class is 10", "class is 20", "class is 30"]
     assert bars(explanation.plot_relevance()) == drawn
     # By its label, not its place, and by its name.
     for target in (20, "20"):
-        only = [bar for bar in drawn if bar[0] == "20"]
+        only = [bar for bar in drawn if bar[0] == "class is 20"]
         assert bars(model.plot_relevance(target)) == bars(explanation.plot_relevance(target)) == only
 
 
@@ -305,6 +306,8 @@ def test_the_curves_of_a_model_are_scored_by_scikit_learn(model, table):
             assert ring.get_ydata()[0] == pytest.approx(judged)
             assert ring.get_xdata()[0] == explanation[name].formula.n_literals
     assert axes.get_ylabel() == "accuracy on the explained rows"
+    written = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert written[:3] == [f"class is {name}" for name in names]
     (only, _, mark) = explanation.plot_pareto(target=30, score="accuracy").lines
     assert only.get_xydata().tolist() == axes.lines[4].get_xydata().tolist()
     assert mark.get_xdata()[0] == 9
@@ -477,6 +480,21 @@ def test_categories_of_one_column_are_one_bar():
     assert labels == ["ill: job is cook or nurse and old is true", "ill: sick is true", "no rule fires"]
     drawn = np.array([[bar.get_width() for bar in part] for part in axes.containers]).T
     assert drawn.tolist() == [[0.25, 0.25, 0], [0, 0.25, 0], [0.5, 0, 0]]
+
+
+def test_labels_of_rules_are_in_the_words_of_the_rules():
+    meant = {"m": Predicate("sex", "==", "man"), "a": Predicate("age", ">=", 40), "b": Predicate("age", ">=", 60)}
+    facts = TableFacts(target="died", whole=("age",), complete=("age", "sex"), categories={"sex": ("man", "woman")})
+    formula = parse("m & a & ~b")
+    rules = (Rule("no", Complement(formula), (0.9,)), Rule("yes", formula, (0.9,)))
+    axes = RuleSet(rules, meant, order=(1,), resolve="order", otherwise=0, facts=facts).plot(
+        {"sex": ["man", "woman"], "age": [50, 70]}
+    )
+    labels = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert labels == ["died is yes: sex is man and age from 40 to 59", "died is no: otherwise"]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["no other rule fires", "others of its class fire too", "rules of other classes fire too"]
+    assert [text.get_text() for text in axes.texts] == ["50.0%", "50.0%"]
 
 
 def test_rules_without_rows_say_how_to_pass_them():

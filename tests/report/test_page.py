@@ -329,12 +329,6 @@ def test_otherwise_and_the_order_are_told():
     )
 
 
-def test_the_matrices_of_rules_and_network_are_side_by_side(result):
-    network = {**result["confusion"], "of": "the network"}
-    text = plain(page_of({**result, "confusion": network}))
-    assert text.index("What the network said of which rows") < text.index("What the rules said of which rows")
-
-
 def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     result = saved(patients())
     result["stability"] = {
@@ -427,11 +421,23 @@ def test_costs_decide_whether_rules_beat_a_constant_answer(result):
 def test_rules_that_beat_no_baseline_say_so(result, page):
     assert told(no_better, result) == ""
     assert "not better than always saying" not in plain(page)
+    assert "not right more often" not in plain(page)
     worse = copy.deepcopy(result)
     worse["headline"]["right"] = worse["headline"]["always_right"]
     share = 100 * worse["headline"]["always_right"]["value"]
     assert told(lead, worse).endswith(f"which is no better than always saying “survived” ({share:.1f}%).")
-    assert told(no_better, worse).endswith("they are not better than always saying “survived”.")
+    decided = worse["statistics"]["classes"][0]["decision"]
+    finds, right = (f"{100 * decided[name]['value']:.0f}%" for name in ("recall", "precision"))
+    assert told(no_better, worse) == (
+        "On the held-out rows, these rules are not right more often than always saying “survived”, but they find "
+        f"{finds} of died (precision {right}): use them only where that is worth more errors."
+    )
+    assert told(no_better, worse) in plain(page_of(worse))
+    # Rows that get the class have it no more often than all rows.
+    decided["precision"]["low"] = worse["statistics"]["classes"][0]["prevalence"]["value"]
+    assert told(no_better, worse) == (
+        "Do not rely on these rules: on the held-out rows they are not better than always saying “survived”."
+    )
     assert told(no_better, worse) in plain(page_of(worse))
     worse["headline"]["right"] = {**worse["headline"]["right"], "value": share / 100 - 0.1}
     assert told(lead, worse).endswith(f"which is worse than always saying “survived” ({share:.1f}%).")
@@ -576,6 +582,35 @@ def test_stability_and_groups_are_told_in_the_words_of_rules():
         assert words in section
         assert "∧" not in section
         assert "¬" not in section
+
+
+def test_protected_columns_show_several_categories_as_one_rule():
+    case = categories()
+    result = saved(case)
+    texts = [cube["text"] for cube in result["statistics"]["classes"][0]["cubes"]]
+    classes = result["statistics"]["classes"]
+    groups = [{"name": "all of them", "classes": classes}]
+    result["protected"] = [{"column": "job", "groups": groups, "used_by": [texts[0], *texts[2:]]}]
+    section = page_of(result).partition('<section id="knowledge"')[2].partition("</section>")[0]
+    words = "age is at least 66 and job is cook, nurse or clerk"
+    rows = pd.DataFrame({**case.table, "label": case.labels})
+    fires, has = (rows["age"] >= 66) & rows["job"].isin(["cook", "nurse", "clerk"]), rows["label"] == "ill"
+    assert f"Rules that use it: “{words}”. A rule" in plain(section)
+    [line] = [row for row in section.split("<tr>") if f"{words} (uses it)</td>" in row]
+    shares = [f"{100 * share:.0f}% " for share in (fires.mean(), has[fires].mean(), fires[has].mean())]
+    assert [share in plain(line) for share in shares] == [True, True, True]
+    assert "A class selects the rows that are decided for it, a rule those on which it fires." in plain(section)
+
+
+def test_equal_answers_of_network_and_rules_are_one_table(result):
+    network = {**result["confusion_of_rules"], "of": "the network"}
+    counts = [list(row) for row in network["counts"]]
+    counts[0][0], counts[0][1] = counts[0][0] - 1, counts[0][1] + 1
+    for other, heads in ((network, 1), ({**network, "counts": counts}, 2)):
+        text = page_of({**result, "confusion": other})
+        assert text.count('<table class="confusion">') == heads
+        assert ("What the network and the rules said of which rows" in text) == (heads == 1)
+    assert text.index("What the network said of which rows") < text.index("What the rules said of which rows")
 
 
 def test_try_it_says_intervals_as_the_rules_do():

@@ -171,7 +171,7 @@ def test_edited_rules_are_measured_in_the_groups_of_protected_columns(fair):
         assert '"age >= 60" ∧ "sex is woman"' in set(sex.used_by) & set(age.used_by)
 
 
-def test_the_page_and_the_report_show_protected_columns_and_mark_rules(fair):
+def test_page_and_report_show_protected_columns_and_mark_rules(fair):
     rules, frame = edited(fair), wards()
     made = rules.rules[rules.names.index("yes")].cubes[-1]
     words = cube_words(made, rules.predicates, rules.facts)

@@ -268,7 +268,7 @@ def bomb(kind: str) -> bytes:
 
 @pytest.mark.parametrize("kind", ["csv.gz", "csv", "parquet", "parquet.gz"])
 @pytest.mark.parametrize("into", ["", "model"])
-def test_an_upload_that_unpacks_to_more_than_can_be_meant_is_refused(tab, learned, monkeypatch, kind, into):
+def test_an_upload_that_unpacks_to_too_much_is_refused(tab, learned, monkeypatch, kind, into):
     monkeypatch.setattr("logiclens.studio.work.MOST_UNPACKED", 1_000_000)
     content = bomb(kind)
     assert len(content) < 100_000
@@ -348,7 +348,7 @@ def test_an_upload_that_arrives_is_no_work_yet(tab, tabs):
     assert [kept.name for kept in kept_works(root)] == ["half.csv"]
 
 
-def test_the_part_of_an_upload_whose_server_was_killed_is_no_work(tmp_path, tabs):
+def test_what_a_killed_server_had_received_is_no_work(tmp_path, tabs):
     root = tmp_path / "works"
     server = subprocess.Popen(
         [COMMAND, "studio", "--no-browser", "--work", str(root)],
@@ -537,7 +537,7 @@ def test_an_upload_of_a_tab_that_is_behind_ends_nothing(tab, revision, into):
     assert sorted(session.root.iterdir()) == works
 
 
-def test_an_upload_is_refused_when_another_tab_changed_the_work_while_it_arrived(tab):
+def test_an_upload_that_another_tab_overtook_is_refused(tab):
     with begin_upload(tab.base, MANY) as plain:
         wait_until(lambda: uploaded(tab.studio.session.root) > 0)
         assert tab.act("example").json()["stage"] == "columns"
@@ -589,7 +589,7 @@ def test_a_work_is_as_old_as_its_last_edit(learned, tabs):
 
 
 @pytest.mark.parametrize("moment", ["shown", "begun"])
-def test_works_that_become_too_old_while_the_server_runs_are_removed(learned, tabs, moment):
+def test_works_that_age_while_the_server_runs_are_removed(learned, tabs, moment):
     root, key = learned.studio.session.root, learned.studio.session.work.key
     old = root / "00000000000000aa"
     shutil.copytree(root / key, old)

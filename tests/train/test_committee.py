@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from logiclens import EntropyClassifier
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.splits import split_groups
-from logiclens.errors import LogicLensError
+from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.inputs import known_labels
 from logiclens.estimator.prepare import Cutter, _Raw
 from logiclens.estimator.training import Begun, probabilities, train_networks
@@ -169,7 +169,8 @@ def test_settings_that_cannot_be_are_refused(settings, message):
 def test_a_class_with_two_rows_gets_the_shortest_formula():
     frame, _ = table(40)
     labels = np.array([1] + [0] * 39)
-    model = EntropyClassifier(epochs=10).fit(frame, labels)
+    with pytest.warns(LogicLensWarning, match="'1' is rare"):
+        model = EntropyClassifier(epochs=10).fit(frame, labels)
     (choice,) = model.learned_.choices
     assert "too few rows" in choice.note
     assert not choice.bags

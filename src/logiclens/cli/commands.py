@@ -150,7 +150,7 @@ def explain(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Ignore a column; may be repeated. Example: --drop patient_id",
+            help="Ignore columns; may be repeated. Example: --drop patient_id,ward",
             rich_help_panel=READING,
         ),
     ] = None,
@@ -408,8 +408,7 @@ def explain(
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
         known, watched = _watching(known, tuple(drop or ()))
-        dropped = tuple(column for column in drop or () if column not in watched)
-        roles = ColumnRoles(target, positive, dropped, weight, teacher_column, cut, watched)
+        roles = ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column, cut, watched)
         problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
@@ -442,9 +441,12 @@ def explain(
 
 def _watching(known: Knowledge | None, drop: tuple[str, ...]) -> tuple[Knowledge | None, tuple[str, ...]]:
     """Return knowledge that forbids dropped columns which are protected, and these: groups need them in the table."""
+    from logiclens.cli.tables import each_column
+
     if known is None:
         return None, ()
-    watched = tuple(column for column in dict.fromkeys(drop) if column in known.protected_columns)
+    dropped = dict.fromkeys(each_column(drop, known.protected_columns))
+    watched = tuple(column for column in dropped if column in known.protected_columns)
     forbidden = dict.fromkeys(
         (*known.forbidden_columns, *(column for column in watched if column not in known.removed))
     )
@@ -772,30 +774,47 @@ def check(
     ] = None,
     of: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="Check the formula of this class only. Default: all. Example: --of yes"),
+        typer.Option(
+            metavar="CLASS", help="Check the rules of this class only. Default: those of every class. Example: --of yes"
+        ),
     ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Prove or refute properties of the rules on all possible rows, not only on those of a table.
+    """Prove that the rules have a property, or show where they do not.
 
-    Without a property, each constraint of the knowledge of the model (--knowledge) is proved again.
-    Exit code 0: all hold. 1: one does not, and a counterexample is printed.
+    A proof covers every row that the columns can hold, not only those of a table. If died is yes where age is from 40
+    to 59, a higher age can take the "yes" away:
 
     \b
-    Properties:
-      never uses 'sex'            no rule asks for the column
-      increasing in 'age'         where a rule of a class fires, one still fires at every higher age
-      decreasing in 'age'         where a rule of a class fires, one still fires at every lower age
-      monotone in 'age'           another word for increasing in 'age'
-      never both 'yes' and 'no'   on no row do rules of both classes fire
-      never both                  the same for every two classes
-      implies "age >= 60"         where a rule of a class fires, this formula holds too
+      $ logiclens check model "never uses 'sex'" "increasing in 'age'" --of yes
+      never uses 'sex': yes, no rule mentions 'sex'
+      increasing in 'age': no, the class fails
+        died is yes: it holds if age from 40 to 59, and fails if age is at least 60
+
+    \b
+    Properties of the class that --of names, or of every class:
+      never uses 'sex'           no rule of the class has a condition on sex
+      increasing in 'age'        where the rules fire, they still fire if only the age rises
+      decreasing in 'age'        where the rules fire, they still fire if only the age falls
+      monotone in 'age'          the same as increasing in 'age'
+      implies "age >= 60"        the rules fire only where age is at least 60
+
+    \b
+    Properties of two classes, without --of:
+      never both 'yes' and 'no'  on no row do rules of both classes fire
+      never both                 the same for every two classes
+
+    Where one class is all that the other leaves, what increases for one decreases for the other: name one with --of.
+
+    Without a property, all that the model was told when it learned (--knowledge) is proved again.
+
+    Exit code 0: all hold. 1: one does not.
 
     \b
     Examples:
-      logiclens check model "never uses 'sex'" "increasing in 'age'" --of yes
       logiclens check model
+      logiclens check model 'implies "age >= 18"' --of yes --json answers.json
       logiclens check model "never both" --quiet && echo "the rules exclude each other"
     """
     from logiclens.cli.questions import answer_check

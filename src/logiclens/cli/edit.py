@@ -280,7 +280,7 @@ def _save(opened: _Opened, rules: RuleSet, options: EditOptions) -> None:
         told = f"{_figures(old.measured)} before, {_figures(rules.measured)} now"
         printer.say(f"On {rules.measured.source}: {told}.")
     else:
-        printer.say("Nothing was measured: edited rules have no confidence until --data DATA names a table.")
+        printer.say("Nothing was measured: edited rules have no trust until --data DATA names a table.")
     printer.say(f"The model of these rules is in {out}; logiclens verify {out} proves it and tells the history.")
 
 

@@ -18,7 +18,7 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.report.rules import ReadRule, read_rules
+from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def bar(share: float, width: int = 20) -> str:
 
 
 READ_RULES = """
-A rule fires on a row when all of its conditions hold. "right" is the share of the rows it fires on that have the class,
-"finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval of 95%
-(Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the rows
-decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
+A rule fires on a row when all of its conditions hold. "Right when it fires" is the share of these rows that have the
+class, "finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval
+of 95% (Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the
+rows decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
 harmonic mean."""
 READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
@@ -142,17 +142,19 @@ def print_knowledge(printer: Printer, result: Result) -> None:
             with_, without = (figure(value, line.unit, width=6) for value in (line.value, line.without))
             printer.say(f"  {line.name:<38}{with_}  {without}")
     for column in result.protected:
-        marked = "; ".join(column.used_by)
+        marked = "; ".join(rule.words for _, rule in all_rules(result) if uses(rule, column))
         printer.say(f"\nprotected column {column.column}: {f'used by {marked}' if marked else 'no rule uses it'}")
         for group in column.groups:
             printer.say(f"  where {column.column} is {group.name}")
             for counted in group.classes:
                 printer.say(f"    {result.rules.class_words(counted.name)}: {decision_line(counted.decision)}")
-                for cube in counted.cubes:
-                    mark = " [uses it]" if cube.text in column.used_by else ""
-                    right, finds = share_words(cube.confidence), share_words(cube.coverage)
-                    selects = share_words(cube.support)
-                    printer.say(f"      {cube.text}{mark}: selects {selects}; precision {right}; recall {finds}")
+                for rule in read_rules(result.rules, counted):
+                    mark = " [uses it]" if uses(rule, column) else ""
+                    selects, right = share_words(rule.counted.support), share_words(rule.counted.confidence)
+                    finds = share_words(rule.counted.coverage)
+                    printer.say(
+                        f"      {rule.words}{mark}: fires on {selects}; right when it fires {right}; finds {finds}"
+                    )
 
 
 def print_confusions(printer: Printer, network: Confusion | None, rules: Confusion | None, target: str) -> None:
@@ -274,7 +276,7 @@ def _numbers(cube: CubeRecord) -> str:
     lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
-    return f"fires on {fires} of {total} rows; right {right}{lift}{doubt}; finds {finds}"
+    return f"fires on {fires} of {total} rows; right when it fires {right}{lift}{doubt}; finds {finds}"
 
 
 def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:

@@ -50,7 +50,7 @@ class ColumnRoles:
     Attributes:
         target: the column to explain.
         positive: the value of the target to explain against all others.
-        drop: columns to leave out.
+        drop: columns to leave out, as they were typed.
         weight: the column of row weights.
         teacher: the column with the answers of another model, which the rules explain.
         cut: whether the target is numbers that are cut into classes.
@@ -69,7 +69,9 @@ class ColumnRoles:
 def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     """Read a table with its target. Leave out rows without a target value."""
     file, target = reading.table(), asked.target
-    frame, drop = file.frame, [*asked.drop, *(name for name in (asked.weight, asked.teacher) if name is not None)]
+    frame = file.frame
+    named = [name for name in each_column(asked.drop, frame.columns) if name not in asked.watched]
+    drop = [*named, *(name for name in (asked.weight, asked.teacher) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
     if target in drop:
         raise LogicLensError(f"{quoted(target)} is the target: it cannot be left out, weigh or teach as well.")
@@ -102,6 +104,16 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
             f"the teacher {quoted(asked.teacher)} has no answer in {int(teacher.isna().sum()):,} rows."
         )
     return Problem(rows, classes, file, tuple(notes), weight, teacher, asked.watched)
+
+
+def each_column(names: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Return the columns that are named, one by one: a text that is no column may hold several, with commas between.
+
+    >>> each_column(["a, b", "c,d"], ["a", "b", "c,d"])
+    ['a', 'b', 'c,d']
+    """
+    known = set(columns)
+    return [part.strip() for name in names for part in ([name] if name in known else name.split(","))]
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str = "") -> None:
@@ -304,6 +316,7 @@ class Lake:
 def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Sequence[str]) -> Lake:
     """Return the table to learn from, without dropped columns and rows without a class."""
     table, name = asked.table(), asked.source
+    drop = each_column(drop, table.columns)
     for column in (target, *drop):
         check_column(table, column, name)
     if target in drop:

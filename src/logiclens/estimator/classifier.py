@@ -21,7 +21,17 @@ from logiclens.constraints import flag, whole_number
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, collected_warnings, quoted, warn, within_memory
 from logiclens.estimator.adoption import adopted
-from logiclens.estimator.inputs import CutsOn, Prepared, Schema, SetAside, class_codes, known_labels, teacher_name
+from logiclens.estimator.inputs import (
+    CutsOn,
+    Prepared,
+    Schema,
+    SetAside,
+    class_codes,
+    known_labels,
+    rarest_class,
+    rarity_note,
+    teacher_name,
+)
 from logiclens.estimator.knowledge import (
     bound_knowledge,
     broken,
@@ -325,7 +335,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _rules: RuleSet
     _readings: tuple[Reading, ...]
     _fit_notes: tuple[str, ...]
-    _time_note: str | None
+    _asked_notes: tuple[str, ...]
     _loaded: Mapping[str, Any]
     _origin: Mapping[str, Any]
     _bound: BoundKnowledge | None
@@ -448,9 +458,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        # Which rows split_by_time holds out is no reason to warn.
-        in_time = self._time_note if self.split_by_time is None else None
-        for note in (*self.train_result_.notes, *self._fit_notes, *([in_time] if in_time else [])):
+        for note in (*self.train_result_.notes, *self._fit_notes):
             warn(note, stacklevel=2)
         return self
 
@@ -603,9 +611,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The labels of a table in an engine are not here, and are not cut.
         if not table.is_multilabel and not (isinstance(y, pd.Series) and y.empty):
             many = many_numbers_note(self.target_name_, self.classes_, table.class_weights())
-        told = (many, ready.note, self._support_note(), self._fidelity_note())
-        self._fit_notes = tuple(note for note in told if note is not None)
-        self._time_note = ready.time_note
+        # Numbers of which each is a class are all rare, and `many` says what to do.
+        rarity = None if many else self._rarity_note()
+        # Nobody needs a warning of what was asked for.
+        told = [
+            (many, False),
+            (ready.note, False),
+            (self._support_note(), False),
+            (self._fidelity_note(), False),
+            (rarity, self.class_weight is not None),
+            (ready.time_note, self.split_by_time is not None),
+        ]
+        self._fit_notes = tuple(note for note, is_asked in told if note is not None and not is_asked)
+        self._asked_notes = tuple(note for note, is_asked in told if note is not None and is_asked)
         return self
 
     def knowledge_proofs(self) -> tuple[Proof, ...]:
@@ -616,7 +634,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
         >>> model = EntropyClassifier(knowledge=known, exact=True).fit(table, ["well", "well", "ill", "ill"] * 10)
         >>> print(*model.knowledge_proofs())
-        a higher 'age' never takes ill from a row: yes, no step of 'age' makes a formula fail that held
+        a higher 'age' never takes ill from a row: yes, what holds still holds where 'age' is higher
         """
         self._check_fitted()
         return proofs_of(self)
@@ -660,6 +678,26 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}, so "
             "they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where the rules decide."
         )
+
+    def _rarity_note(self) -> str | None:
+        """Return a sentence on a rare class, if there is one: how often it is found, and what balancing trades.
+
+        Measured on the held-out rows, or where none has the class on the training rows.
+        """
+        trained, aside = self.table_, None if self.set_aside_ is None else self.set_aside_.table
+        # Costs weigh the classes already, and exclude class_weight.
+        if trained.is_multilabel or (self._bound is not None and self._bound.costs is not None):
+            return None
+        rare = rarest_class(trained)
+        if rare is None:
+            return None
+        table = trained if aside is None or not aside.class_weights()[rare] else aside
+        if self.exact:
+            answers = self._rules.predict_places(PackedRows.of(table.boolean(), table.names))
+        else:
+            answers = self.read(table).logits.argmax(axis=1)
+        rows = "training rows" if table is trained else "held-out rows"
+        return rarity_note(trained, rare, table, answers, rows, balanced=self.class_weight is not None)
 
     def _fidelity_to_teacher(self, ready: Prepared) -> dict[str, float]:
         """Return the share of training rows, and of held-out rows, on which the rules decide as the teacher does."""
@@ -1238,8 +1276,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _notes(self) -> tuple[str, ...]:
         # A loaded model has no training notes.
         notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
-        notes += getattr(self, "_fit_notes", ())
-        notes += [note] if (note := getattr(self, "_time_note", None)) is not None else []
+        notes += (*getattr(self, "_fit_notes", ()), *getattr(self, "_asked_notes", ()))
         notes += [note] if (note := note_of(self)) is not None else []
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         said = names if self.schema_.multilabel else [self._table_facts.class_words(name) for name in names]
@@ -1263,11 +1300,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = self.rules_
         asked = None if target is None else known.rule(target)
         relevance = {
-            rule.name: dict(zip(self.schema_.names, shares, strict=True))
+            known.class_heading(rule.name): dict(zip(self.schema_.names, shares, strict=True))
             for rule, shares in zip(known.rules, self.relevance_.to_numpy().tolist(), strict=True)
             if asked in (None, rule)
         }
-        return plot_relevance(relevance, {rule.name: rule.formula.concepts for rule in known.rules}, ax)
+        used = {known.class_heading(rule.name): rule.formula.concepts for rule in known.rules}
+        return plot_relevance(relevance, used, ax)
 
     def plot_history(self, *, ax: Axes | None = None) -> Axes:
         """Plot loss and accuracy per epoch, with the epoch that was kept, and return the axes.

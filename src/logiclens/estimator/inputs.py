@@ -34,7 +34,7 @@ from logiclens.formula.target_cuts import (
 )
 from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
-from logiclens.words import count_with_noun
+from logiclens.words import count_with_noun, percent
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +185,52 @@ def random_split_note(columns: Sequence[Column]) -> str | None:
         f"rows were held out at random although {quoted(name)} orders them in time: if what holds changes over time, "
         f"later rows will be decided worse than measured here. split_by_time={name!r} (--split-by-time "
         f"{shlex.quote(name)}) holds out the latest rows instead."
+    )
+
+
+RARE = 0.1
+"""A class of two is rare if fewer of the rows have it; of more classes, correspondingly fewer."""
+
+
+def rarest_class(trained: ConceptTable) -> int | None:
+    """Return the rarest class of the training rows, if it is rare."""
+    weights = trained.class_weights()
+    shares = weights / weights.sum()
+    rare = int(shares.argmin())
+    return rare if 0 < shares[rare] < RARE * 2 / len(shares) else None
+
+
+def rarity_note(
+    trained: ConceptTable, rare: int, table: ConceptTable, answers: NDArray[np.intp], rows: str, *, balanced: bool
+) -> str | None:
+    """Return how often a rare class is found, beside always giving the frequent answer, and what balancing trades.
+
+    Args:
+        trained: the training rows.
+        rare: the rare class.
+        table: the rows that are measured.
+        answers: the class that the model gives each of them.
+        rows: plural noun for them.
+        balanced: whether the classes are weighted.
+
+    Returns:
+        One sentence; None if classes are not weighted and all rows of the rare one are found already.
+    """
+    labels, weight, names = np.asarray(table.labels), table.weight, table.class_names
+    weights = trained.class_weights()
+    common, is_rare = int(weights.argmax()), labels == rare
+    if not balanced and bool((answers[is_rare] == rare).all()):
+        return None
+    right = percent(float(np.average(answers == labels, weights=weight)))
+    found = percent(float(np.average(answers[is_rare] == rare, weights=weight[is_rare])))
+    always = percent(float(np.average(labels == common, weights=weight)))
+    trade = 'with class_weight="balanced" (--balanced) a model usually finds more of them and is right less often'
+    if balanced:
+        trade = "without class_weight (--balanced) a model usually is right more often and finds fewer of them"
+    return (
+        f"{quoted(names[rare])} is rare, {percent(float(weights[rare] / weights.sum()))} of the training rows: this "
+        f"model is right on {right} of the {rows} and finds {found} of {quoted(names[rare])}; always answering "
+        f"{quoted(names[common])} is right on {always} and finds none; {trade}."
     )
 
 

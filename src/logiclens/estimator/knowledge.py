@@ -57,7 +57,10 @@ def check_columns(knowledge: Knowledge, rows: Any, target: str | None) -> None:
         if name not in names:
             why = f", which {place} of {knowledge.source} names"
             if place == "protected_columns":
-                why += " (one that must not be used stays in the table, and is in forbidden_columns too)"
+                why = (
+                    f", which --protected or {place} of {knowledge.source} names (one that must not be used stays in "
+                    "the table, and is in forbidden_columns too)"
+                )
             raise no_column(name, [str(one) for one in names], "the table", why)
 
 

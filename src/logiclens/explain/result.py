@@ -467,12 +467,13 @@ class Explanation(Sequence[ClassExplanation]):
         Raises:
             LogicLensError: if there is no such class.
         """
-        names, chosen = self.reading.table.names, self._asked(target)
+        names, rules = self.reading.table.names, self.rules
+        chosen = {rules.class_heading(explained.name): explained for explained in self._asked(target)}
         relevance = {
-            explained.name: dict(zip(names, self.reading.relevance[explained.head].tolist(), strict=True))
-            for explained in chosen
+            heading: dict(zip(names, self.reading.relevance[explained.head].tolist(), strict=True))
+            for heading, explained in chosen.items()
         }
-        return plot_relevance(relevance, {explained.name: explained.formula.concepts for explained in chosen}, ax)
+        return plot_relevance(relevance, {heading: one.formula.concepts for heading, one in chosen.items()}, ax)
 
     def plot_pareto(
         self,
@@ -502,7 +503,7 @@ class Explanation(Sequence[ClassExplanation]):
         """
         if score not in _SCORES:
             raise LogicLensError(f"score must be 'f1' or 'accuracy', got {quoted(score)}.")
-        curve = self._curve_on(rows, labels)
+        curve, told = self._curve_on(rows, labels), self.rules
         curves, rings = {}, {}
         for explained in self._asked(target):
             points: list[tuple[int, float]] = []
@@ -511,7 +512,8 @@ class Explanation(Sequence[ClassExplanation]):
                 if not points or getattr(point, score) > points[-1][1]:
                     points.append((point.literals, getattr(point, score)))
             (ring,) = curve(explained, (explained.formula,))
-            curves[explained.name], rings[explained.name] = points, (ring.literals, getattr(ring, score))
+            heading = told.class_heading(explained.name)
+            curves[heading], rings[heading] = points, (ring.literals, getattr(ring, score))
         against = (
             " against the network" if rows is None and labels is None and self.reading.table.labels is None else ""
         )

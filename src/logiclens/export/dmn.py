@@ -116,7 +116,7 @@ def _decision_table(rules: RuleSet, subjects: Mapping[str, Subject], names: Mapp
     ET.SubElement(
         table, "output", {"id": "output", "name": rules.facts.target or "class", "typeRef": _label_type(rules)}
     )
-    for title in ("rule", "comment", "confidence and stability"):
+    for title in ("rule", "comment", "trust and stability"):
         ET.SubElement(table, "annotation", {"name": title})
     lines = [(line.rule, line.cube) for line in rules.decisions]
     if policy != "FIRST" or rules.resolve == "order":

@@ -22,8 +22,8 @@ from logiclens.metrics.rule_statistics import RuleStatistics, Share, ShareRecord
 from logiclens.storage import checked_path, scratch_folder
 from logiclens.tables.workbooks import LONGEST_TEXT, address, sheet_cells
 
-FIXED = ("rule", "use", "class", "comment", "confidence", "stability")
-MEASURED = ("rows it fires on", "precision when it fires", "recall")
+FIXED = ("rule", "use", "class", "comment", "trust", "stability")
+MEASURED = ("rows it fires on", "right when it fires", "finds")
 """Columns of statistics, which are empty where rules were not measured; nothing reads them back."""
 Cell: TypeAlias = str | int | float | None
 CONDITION = "condition"

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from logiclens.errors import LogicLensError, nearest, quoted
+from logiclens.errors import FormulaSyntaxError, LogicLensError, nearest, quoted
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.condition import read_condition
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
@@ -128,7 +128,12 @@ def parse_property(text: str) -> Property:
         name = match[3] or match[4]
         return NeverUses(name) if match[1] == "never uses" else Monotone(name, match[1] != "decreasing in")
     if match := _IMPLIES.fullmatch(text):
-        return implies(match[1])
+        try:
+            return implies(match[1])
+        except FormulaSyntaxError as error:
+            raise FormulaSyntaxError(
+                f"cannot read the formula {quoted(match[1])} after 'implies': {error}", error.column
+            ) from None
     if match := _BOTH.fullmatch(text):
         return NeverBoth((match[2], match[4]) if match[2] else ())
     raise LogicLensError(
@@ -235,6 +240,7 @@ def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = N
     failing = [part for part in classes if not part.holds]
     if failing:
         n_fail = f"{len(failing)} of {len(classes)} classes {'fails' if len(failing) == 1 else 'fail'}"
+        n_fail = "the class fails" if len(classes) == 1 else n_fail
         return Check(False, asked, n_fail, failing[0].counterexample, classes=classes)
     reasons = dict.fromkeys(part.reason for part in classes)
     reason = next(iter(reasons)) if len(reasons) == 1 else f"all {len(classes)} classes have it"
@@ -292,7 +298,8 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | M
         return Check(False, asked, f"{where}: {found.told}", found)
     found = question.first(question.steps(asked.increasing), cubes)
     if found is None:
-        return Check(True, asked, f"no step of {asked.column!r} makes a formula fail that held")
+        where = f"where {asked.column!r} is {'higher' if asked.increasing else 'lower'}"
+        return Check(True, asked, f"what holds still holds {where}")
     return Check(False, asked, found.told, found)
 
 

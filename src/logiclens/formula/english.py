@@ -370,6 +370,8 @@ def gap_words(formulas: Sequence[DNF | Complement], predicates: Mapping[str, Pre
     if not satisfied and not unseen:
         who = "A missing value or a category not seen in training" if has_categories else "A missing value"
         return [f"{who} satisfies none of these conditions."]
+    if has_categories and set(satisfied) == set(unseen):
+        return [f"A missing value or a category not seen in training satisfies {_only(satisfied)}."]
     said = [f"A missing value satisfies {_only(satisfied)}"]
     said += [f"a category not seen in training satisfies {_only(unseen)}"] * has_categories
     return ["; ".join(said) + "."]

@@ -15,9 +15,10 @@ from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import TEXT_FORMS, Scalar, is_missing, kind_of_dtype
 from logiclens.formula.counted_rows import counting_weight, row_weights
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import NO_FACTS, cube_words, english
+from logiclens.formula.english import NO_FACTS, TableFacts, category_unions, cube_words, english, union_words
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows, RowsLike, as_array, boolean_matrix
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet, no_class
 from logiclens.formula.text import format_formula
 from logiclens.words import count_text, for_reading, percent, share_words, times
@@ -478,6 +479,14 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
     >>> union_record([one, two], "both").table
     TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3)
     """
+    counted = _union([CubeStatistics(None, cube.table, cube.unique_coverage.hits) for cube in cubes])
+    return replace(counted.record(DNF.true), text=text)
+
+
+def _union(cubes: Sequence[CubeStatistics]) -> CubeStatistics:
+    """Return the statistics of several cubes of a class as one rule, of which no two fire on the same row."""
+    if len(cubes) == 1:
+        return cubes[0]
     fires_in_class = sum(cube.table.fires_in_class for cube in cubes)
     fires_elsewhere = sum(cube.table.fires_elsewhere for cube in cubes)
     first = cubes[0].table
@@ -487,8 +496,7 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
         first.fires_in_class + first.silent_in_class - fires_in_class,
         first.fires_elsewhere + first.silent_elsewhere - fires_elsewhere,
     )
-    counted = CubeStatistics(None, table, sum(cube.unique_coverage.hits for cube in cubes))
-    return replace(counted.record(DNF.true), text=text)
+    return CubeStatistics(None, table, sum(cube.alone_in_class for cube in cubes))
 
 
 def known(value: float) -> float | None:
@@ -546,9 +554,29 @@ class RuleStatistics:
             for rule, said in zip((*counted.cubes, counted.whole), told, strict=True)
         ]
 
+    def lines(self, counted: ClassStatistics) -> list[tuple[str, CubeStatistics]]:
+        """Return the rules of a class in words, each with its statistics, and last its whole formula.
+
+        Cubes that differ in one category only are one rule, as on the sheet.
+
+        Args:
+            counted: one of `classes`, or of those of a subgroup.
+        """
+        predicates, facts = self._meaning
+        by_cube = {one.cube: one for one in counted.cubes if one.cube is not None}
+        rules = [
+            (union_words(union, predicates, facts), _union([by_cube[cube] for cube in union]))
+            for union in category_unions(list(by_cube), predicates)
+        ]
+        return [*rules, ("whole formula", counted.whole)]
+
+    @property
+    def _meaning(self) -> tuple[Mapping[str, Predicate], TableFacts]:
+        return ({}, NO_FACTS) if self.rules is None else (self.rules.predicates, self.rules.facts)
+
     def _words(self, counted: ClassStatistics) -> list[str]:
         """Return each cube of a class in words, then the sentence of its formula."""
-        predicates, facts = ({}, NO_FACTS) if self.rules is None else (self.rules.predicates, self.rules.facts)
+        predicates, facts = self._meaning
         cubes = [cube_words(one.cube, predicates, facts) for one in counted.cubes if one.cube is not None]
         return [*cubes, english(counted.formula, predicates, head=counted.name, facts=facts)]
 
@@ -623,9 +651,12 @@ class RuleStatistics:
             f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
             "a class by what the rules decide, a rule by where it fires"
         ]
-        blocks += map(_block, self.classes, self.headings)
         blocks += [
-            _block(counted, f"{self.by} = {subgroup}, {heading}")
+            _block(counted, self.lines(counted), heading)
+            for counted, heading in zip(self.classes, self.headings, strict=True)
+        ]
+        blocks += [
+            _block(counted, self.lines(counted), f"{self.by} = {subgroup}, {heading}")
             for subgroup, classes in self.subgroups.items()
             for counted, heading in zip(classes, self.headings, strict=True)
         ]
@@ -691,15 +722,15 @@ def rule_statistics(
     <BLANKLINE>
     ill: 3 of 6 rows (50.0%)
       decided for 3 of 6 rows: precision 66.7% (20.8–93.9%), recall 66.7% (20.8–93.9%), F1 66.7%
-      fires on  finds               unique  right                 lift  rule
-      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old ∧ smoker
-      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis
+      fires on  finds               unique  right when it fires   lift  rule
+      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old is true and smoker is true
+      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis is true
       50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.3×  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
       decided for 2 of 6 rows: precision 100.0% (34.2–100.0%), recall 66.7% (20.8–93.9%), F1 80.0%
-      fires on  finds                 unique  right                 lift  rule
-      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  ¬old
+      fires on  finds                 unique  right when it fires   lift  rule
+      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  old is not true
       50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.0×  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
     33.3% (6.1–79.2%), 1 of 3
@@ -864,14 +895,13 @@ def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics, words
     return record | {"lift": rule.lift, "lift_low": rule.lift_low, "lift_high": rule.lift_high} | asdict(rule.table)
 
 
-def _block(counted: ClassStatistics, heading: str) -> str:
-    lines = [["fires on", "finds", "unique", "right", "lift", "rule"]]
-    for rule in (*counted.cubes, counted.whole):
+def _block(counted: ClassStatistics, rules: Sequence[tuple[str, CubeStatistics]], heading: str) -> str:
+    lines = [["fires on", "finds", "unique", "right when it fires", "lift", "rule"]]
+    for words, rule in rules:
         support, unique = (percent(share.value, 1) for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.
         lift, _ = times(rule.lift)
-        text = "whole formula" if rule.cube is None else format_formula(rule.cube, "unicode")
-        lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, text])
+        lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, words])
     share = counted.prevalence
     head = f"{heading}: {count_text(share.hits)} of {count_text(share.total)} rows ({percent(share.value, 1)})"
     return f"{head}\n  {counted.decision}\n{aligned(lines)}"

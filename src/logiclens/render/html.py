@@ -37,7 +37,7 @@ _FAINT = "opacity:0.75;font-size:0.87em"
 _LINE = "1px solid rgba(128,128,128,0.4)"
 _CELL = f"text-align:left;vertical-align:top;padding:0.35em 1.2em 0.35em 0;border:none;border-top:{_LINE}"
 _FOLLOWING = "text-align:left;vertical-align:top;padding:0 1.2em 0.35em 0;border:none"
-_WRAP = "white-space:normal;overflow-wrap:anywhere"
+_WRAP = "white-space:normal;overflow-wrap:anywhere;min-width:9em"
 _NAME = "white-space:normal;overflow-wrap:break-word;max-width:18em"
 _CODE = "background:none;color:inherit;padding:0;white-space:pre-wrap;overflow-wrap:anywhere"
 
@@ -199,29 +199,28 @@ def statistics_html(statistics: RuleStatistics) -> str:
     source = f"Rule statistics on {statistics.source} (n = {statistics.n_rows:,}{weighed})."
     parts = [
         f'<p style="margin:0 0 0.6em 0">{_text(source)}</p>',
-        _statistics_table(statistics.classes, statistics.headings),
+        _statistics_table(statistics, statistics.classes),
     ]
     for name, classes in statistics.subgroups.items():
         parts.append(
             f'<details style="margin:0.6em 0 0 0"><summary style="cursor:pointer">'
             f"{_text(f'{statistics.by} = {name}')}</summary>"
-            f"{_statistics_table(classes, statistics.headings)}</details>"
+            f"{_statistics_table(statistics, classes)}</details>"
         )
     wilson = "Intervals are of 95%, after Wilson. A class by what the rules decide, a rule by where it fires."
     parts.append(_faint(wilson))
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
 
 
-def _statistics_table(classes: Sequence[ClassStatistics], headings: Sequence[str]) -> str:
-    words = ("class", "rule", "fires on", "finds", "unique", "right", "lift")
+def _statistics_table(statistics: RuleStatistics, classes: Sequence[ClassStatistics]) -> str:
+    words = ("class", "rule", "fires on", "finds", "unique", "right when it fires", "lift")
     head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
     rows = []
-    for counted, heading in zip(classes, headings, strict=True):
-        lines = (*counted.cubes, counted.whole)
+    for counted, heading in zip(classes, statistics.headings, strict=True):
+        lines = statistics.lines(counted)
         name = f'<th scope="rowgroup" rowspan="{len(lines) + 1}" style="{_CELL};{_NAME}">{_text(heading)}</th>'
-        for place, line in enumerate(lines):
+        for place, (rule, line) in enumerate(lines):
             cell = _CELL if place == 0 else _FOLLOWING
-            rule = "whole formula" if line.cube is None else format_formula(line.cube, "unicode")
             numbers = (
                 percent(line.support.value, 1),
                 line.coverage.percent,

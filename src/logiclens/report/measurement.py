@@ -82,8 +82,6 @@ from logiclens.words import percent
 DATE, DURATION = KINDS["date"], KINDS["timedelta"]
 MOST_ROWS = 1_000
 """The most held-out rows that a result contains."""
-RARE = 0.1
-"""A class of two is rare if fewer of the rows have it; of more classes, correspondingly fewer."""
 TELLTALE = 0.97
 """The accuracy from which on a single condition may be the outcome under another name."""
 
@@ -342,40 +340,7 @@ class ModelMeasurement:
                         "was it known before the outcome, or is it the outcome under another name?"
                     )
                     break
-            said += self._trade()
         return said
-
-    def _trade(self) -> list[str]:
-        """Say how often a rare class is found, beside always answering the frequent one, and what balancing trades."""
-        table, trained = self.aside.table, self.model.table_
-        labels, weight = np.asarray(table.labels), self.weight
-        shares = np.bincount(np.asarray(trained.labels), trained.weight, minlength=len(table.class_names))
-        shares = shares / shares.sum()
-        rare, common = int(shares.argmin()), int(shares.argmax())
-        is_rare = labels == rare
-        if shares[rare] >= RARE / len(shares) * 2 or shares[rare] == 0 or not weight[is_rare].sum():
-            return []
-        balanced = self.model.class_weight is not None
-        answers = self.rules.predict_places(self.packed) if self.reading is None else self.reading.logits.argmax(axis=1)
-
-        right = percent(float(np.average(answers == labels, weights=weight)))
-        found = percent(float(np.average(answers[is_rare] == rare, weights=weight[is_rare])))
-        always = percent(float(np.average(labels == common, weights=weight)))
-        if balanced:
-            other = (
-                "without --balanced (class_weight=None) a model is usually right more often and finds fewer of them."
-            )
-        elif bool((answers[is_rare] == rare).all()):
-            other = "nothing is left to find by balancing."
-        else:
-            other = (
-                'with --balanced (class_weight="balanced") a model usually finds more of them and is right less often.'
-            )
-        return [
-            f"{table.class_names[rare]!r} is rare, {percent(float(shares[rare]))} of the training rows: this model is "
-            f"right on {right} of the held-out rows and finds {found} of {table.class_names[rare]!r}; always answering "
-            f"{table.class_names[common]!r} is right on {always} and finds none; {other}"
-        ]
 
     def confusion(self) -> Confusion | None:
         """Return the confusion matrix of the model; None with several labels per row."""

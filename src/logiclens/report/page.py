@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from logiclens.formula.english import cube_words, gap_words
+from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     Confusion,
@@ -26,8 +26,8 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields, shown_rows
-from logiclens.report.result import ClassResult, Editing, Headline, Metric, Relevance, Result
-from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules
+from logiclens.report.result import ClassResult, Editing, Headline, Metric, ProtectedColumn, Relevance, Result
+from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, uses
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -222,7 +222,10 @@ def _constant(rule: Rule, rules: RuleSet) -> str:
 
 
 def no_better(result: Result) -> str:
-    """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing."""
+    """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing.
+
+    Rules that find rows of a rarer class may be worth more errors, so they are not warned of as others are.
+    """
     if result.costs:
         rules, best = result.costs[0], min(result.costs[1:], key=lambda one: one.total)
         if rules.total < best.total:
@@ -234,9 +237,23 @@ def no_better(result: Result) -> str:
     head = _headline(result)
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
+    rows, always = counted_rows(result), f"always saying “{head.always}”"
+    found = [
+        f"{percent(entry.decision.recall.value)} of {entry.name} (precision {percent(entry.decision.precision.value)})"
+        for entry in result.statistics.classes
+        if entry.name != head.always and entry.decision is not None and _beats_chance(entry.decision, entry.prevalence)
+    ]
+    if not found:
+        return f"Do not rely on these rules: on {rows} they are not better than {always}."
     return (
-        f"Do not rely on these rules: on {counted_rows(result)} they are not better than always saying “{head.always}”."
+        f"On {rows}, these rules are not right more often than {always}, but they find {enumeration(found)}: use them "
+        "only where that is worth more errors."
     )
+
+
+def _beats_chance(decision: DecisionRecord, prevalence: ShareRecord) -> bool:
+    """Return whether rows that get a class have it measurably more often than all rows."""
+    return bool(decision.precision.total) and decision.precision.low > (prevalence.value or 0)
 
 
 def counted_rows(result: Result) -> str:
@@ -276,11 +293,17 @@ def decision_words(decision: DecisionRecord | None, name: str) -> str:
 
 
 def confusions(result: Result) -> list[Confusion]:
-    """Return the confusion matrices to show: that of the network, and that of the rules if it is another one."""
+    """Return the confusion matrices to show: that of the network, and that of the rules if it is another one.
+
+    Network and rules that give the same matrix share one.
+    """
     network, rules = result.confusion, result.confusion_of_rules
     if network is None:
         return []
-    return [network] if rules is None or network.of == rules.of else [network, rules]
+    if rules is None or network.of == rules.of:
+        return [network]
+    together = replace(network, of=f"{network.of} and {rules.of}")
+    return [together] if replace(rules, of=together.of) == together else [network, rules]
 
 
 def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: ShareRecord | None = None) -> RuleLine:
@@ -381,14 +404,46 @@ def _comparison(entry: ClassResult) -> str:
     )
 
 
-def in_words(result: Result) -> dict[str, str]:
-    """Return the words of every cube, by its formula as text."""
-    pairs = zip(result.rules.rules, result.statistics.classes, strict=True)
-    return {
-        measured.text: cube_words(cube, result.rules.predicates, result.rules.facts)
-        for rule, counted in pairs
-        for cube, measured in zip(rule.cubes, counted.cubes, strict=True)
-    }
+@dataclass(frozen=True)
+class ProtectedLine:
+    """What the rules decide for a class in one group of a protected column, or where one rule fires."""
+
+    group: str
+    rule: str
+    uses_it: bool
+    rows: float
+    selected: ShareRecord
+    precision: ShareRecord
+    recall: ShareRecord
+
+
+@dataclass(frozen=True)
+class ProtectedView:
+    """A protected column: the rules that use it in words, and a line for each class and rule in each group."""
+
+    column: str
+    used_by: tuple[str, ...]
+    lines: tuple[ProtectedLine, ...]
+
+
+def protected_views(result: Result) -> tuple[ProtectedView, ...]:
+    """Return what is shown of each protected column."""
+    return tuple(_protected_view(column, result) for column in result.protected)
+
+
+def _protected_view(column: ProtectedColumn, result: Result) -> ProtectedView:
+    asked, lines = "" if result.multilabel else f"{result.data.target} is ", []
+    for group in column.groups:
+        for counted in group.classes:
+            rows, decided = counted.prevalence.total, counted.decision
+            if decided is not None:
+                shares = (decided.decided, decided.precision, decided.recall)
+                lines.append(ProtectedLine(group.name, f"decided for {asked}{counted.name}", False, rows, *shares))
+            for rule in read_rules(result.rules, counted):
+                shares = (rule.counted.support, rule.counted.confidence, rule.counted.coverage)
+                lines.append(ProtectedLine(group.name, rule.words, uses(rule, column), rows, *shares))
+    used_by = [rule.words for _, rule in all_rules(result) if uses(rule, column)]
+    return ProtectedView(column.column, tuple(used_by), tuple(lines))
 
 
 def _covered(rule: ReadRule, name: str, result: Result) -> CoveredRows:
@@ -651,7 +706,7 @@ def render(result: Result) -> str:
         defined_measures=defined_measures([metric.name for metric in measures]),
         has_decided=any(line.is_decided for view in classes for line in view.lines),
         has_stability=any(line.recurs for view in classes for line in view.lines),
-        in_words=in_words(result),
+        protected_columns=protected_views(result),
         fields=panel_fields(result),
         has_rows=bool(shown_rows(result)),
         most_leanings=MOST_LEANINGS,

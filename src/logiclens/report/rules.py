@@ -16,8 +16,9 @@ from logiclens.formula.english import (
     union_conditions,
 )
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import ClassRecord, CubeRecord, Share, ShareRecord, union_record
-from logiclens.report.result import ClassResult, Recurrence, Result
+from logiclens.report.result import ClassResult, ProtectedColumn, Recurrence, Result
 from logiclens.words import count_with_noun
 
 SELDOM = 0.1
@@ -125,6 +126,11 @@ def read_rules(
             )
         )
     return tuple(read)
+
+
+def uses(rule: ReadRule, column: ProtectedColumn) -> bool:
+    """Return whether a rule uses a protected column."""
+    return any(format_formula(cube, "unicode") in column.used_by for cube in rule.cubes)
 
 
 def all_rules(result: Result) -> tuple[tuple[int, ReadRule], ...]:

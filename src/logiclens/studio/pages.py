@@ -125,7 +125,7 @@ def _rules(session: Session) -> str:
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
         confusions=page.confusions(result),
         measured_rows=page.counted_rows(result),
-        in_words=page.in_words(result),
+        protected_columns=page.protected_views(result),
         asked="" if result.multilabel else f"{result.data.target} is ",
         learned=page.lead(session.result()),
         edits=session.edits,
