@@ -379,7 +379,7 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
     monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", LogicLensWarning)
         bundle = shown(model)
     assert bundle["text/plain"] == repr(model)
     assert bundle["text/html"] == model._repr_html_()

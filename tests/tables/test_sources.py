@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -85,9 +83,7 @@ def test_a_matrix_model_takes_frames_by_position_with_scikits_warning(tmp_path):
     with pytest.warns(UserWarning, match="X has feature names, but EntropyClassifier was fitted without"):
         assert (model.predict_proba(ROWS[["age"]]) == expected).all()
     loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert (loaded.predict_proba(matrix) == expected).all()
+    assert (loaded.predict_proba(matrix) == expected).all()
 
 
 @pytest.mark.parametrize("holder", [pl.from_pandas, lambda frame: pl.from_pandas(frame).lazy(), pa.Table.from_pandas])
