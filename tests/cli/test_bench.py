@@ -155,7 +155,8 @@ def test_a_bench_that_was_stopped_goes_on_where_it_was(tmp_path: Path, sent: sig
     _, said = child.communicate(timeout=60)
     assert child.returncode == (-sent if sent == signal.SIGKILL else 130)
     before = runs_in(tmp_path / "out")
-    assert 2 <= len(before) < 8
+    # The last run that was seen may have been taken back: it was not on disk yet.
+    assert 1 <= len(before) < 8
     if sent == signal.SIGINT:
         assert b"stopped" in said
         assert b"Traceback" not in said

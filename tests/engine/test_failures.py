@@ -186,7 +186,7 @@ def test_data_beyond_memory_goes_to_temporary_files_that_vanish(numbers, tmp_pat
 def test_a_full_disk_of_temporary_files_is_told(numbers, disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     with pytest.raises(LogicLensError) as told:
-        counted_by_value(in_engine(numbers, memory="60MB", threads=2))
+        counted_by_value(in_engine(numbers, memory="30MB", threads=2))
     assert str(told.value) == (
         f"duckdb cannot count this table: what does not fit into memory goes into {disk}, and there is no more room; "
         "let TMPDIR name a larger folder, or allow more memory."
