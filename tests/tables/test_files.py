@@ -10,7 +10,9 @@ import sys
 import zipfile
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from logiclens.errors import LogicLensError
 from logiclens.tables.files import read_table
@@ -198,6 +200,24 @@ def test_the_mimic_file_has_the_line_ends_of_macs(data_folder):
 def test_the_vdem_file_is_what_pandas_reads(data_folder):
     path = data_folder / "vdem" / "vdem_concepts_2001_2021.csv.gz"
     pd.testing.assert_frame_equal(read_table(path).frame, pd.read_csv(path))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_a_repeated_text_of_parquet_counts_each_time(tmp_path, kind):
+    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 1] * 1_000, pa.int32()), ["x" * 2_000, "é"]).cast(kind)
+    path, n_bytes = tmp_path / "t.parquet", 1_000 * 2_000 + 1_000 * 2
+    parquet.write_table(pa.table({"n": range(3_000), "t": column}), path)
+    assert path.stat().st_size < 50_000
+    pd.testing.assert_frame_equal(read_table(path, most_bytes=n_bytes).frame, read_table(path).frame)
+    with pytest.raises(LogicLensError, match=r"t.parquet unpacks to more than 2,001,999 bytes"):
+        read_table(path, most_bytes=n_bytes - 1)
+
+
+def test_a_list_of_parquet_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    parquet.write_table(pa.table({"n": [1, 2], "t": [[1], [2, 3]]}), tmp_path / "t.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, "read", None)
+    with pytest.raises(LogicLensError, match=r"the column 't' of t.parquet holds list<.*>: a cell must be one value"):
+        read_table(tmp_path / "t.parquet")
 
 
 def test_no_more_is_unpacked_than_is_allowed(tmp_path):

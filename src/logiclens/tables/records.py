@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import pandas as pd
@@ -257,9 +257,7 @@ def _arrow_column(cells: Any, key: str, name: str, missing: frozenset[str]) -> p
     except arrow.ArrowException as error:
         if isinstance(error, MemoryError):
             raise
-        raise LogicLensError(
-            f"the column {quoted(key)} of {name} holds {cells.type}: a cell must be one value."
-        ) from None
+        raise _no_single_value(key, name, cells.type) from None
     if arrow.types.is_string(plain.type):
         try:
             plain.validate(full=True)
@@ -280,8 +278,8 @@ def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int
         path: the file.
         name: what messages call it.
         missing: texts that mean a missing value.
-        most_bytes: how large it may become, with a number for each cell: a column of one value repeated needs next to
-            nothing in the file. Default: None, as large as it is.
+        most_bytes: how large it may become: a value that is repeated needs next to nothing in the file. Default: None,
+            as large as it is.
     """
     import pyarrow as arrow
     from pyarrow import parquet
@@ -289,9 +287,10 @@ def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int
     try:
         with path.open("rb") as file:
             opened = parquet.ParquetFile(file)
-            if most_bytes is not None and _unpacked_bytes(opened.metadata) > most_bytes:
-                raise unpacks_to_more(name, most_bytes)
-            table = opened.read()
+            for field in opened.schema_arrow:
+                if arrow.types.is_nested(field.type):
+                    raise _no_single_value(field.name, name, field.type)
+            table = opened.read() if most_bytes is None else _bounded(opened, file, name, most_bytes)
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, MemoryError):
             raise
@@ -304,10 +303,31 @@ def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int
     return typed(pd.DataFrame({key: _arrow_column(cells, key, name, missing) for key, cells in columns}))
 
 
-def _unpacked_bytes(metadata: Any) -> int:
-    """Return how many bytes a Parquet file says that it unpacks to, at least eight for each cell."""
-    said = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
-    return int(max(said, 8 * metadata.num_rows * metadata.num_columns))
+def _bounded(opened: Any, file: BinaryIO, name: str, most_bytes: int) -> Any:
+    """Read a Parquet file that unpacks to a number of bytes at most, where each cell takes eight or its text."""
+    import pyarrow as arrow
+    from pyarrow import compute, parquet
+
+    head = opened.metadata
+    said = sum(head.row_group(place).total_byte_size for place in range(head.num_row_groups))
+    if max(said, 8 * head.num_rows * head.num_columns) > most_bytes:
+        raise unpacks_to_more(name, most_bytes)
+    is_text = (arrow.types.is_string, arrow.types.is_large_string, arrow.types.is_binary, arrow.types.is_large_binary)
+    texts = [field.name for field in opened.schema_arrow if any(is_one(field.type) for is_one in is_text)]
+    # A text that many rows repeat is in the file once, and as a dictionary it is in memory once too.
+    table = parquet.ParquetFile(file, read_dictionary=texts).read()
+    n_bytes = 0
+    for column in table.columns:
+        for part in column.chunks if arrow.types.is_dictionary(column.type) else ():
+            lengths = compute.binary_length(part.dictionary.cast(arrow.large_binary()))
+            n_bytes += compute.sum(lengths.take(part.indices)).as_py() or 0
+    if n_bytes > most_bytes:
+        raise unpacks_to_more(name, most_bytes)
+    return table
+
+
+def _no_single_value(key: str, name: str, kind: Any) -> LogicLensError:
+    return LogicLensError(f"the column {quoted(key)} of {name} holds {kind}: a cell must be one value.")
 
 
 def _plain_type(kind: Any, arrow: Any) -> Any:
