@@ -16,6 +16,7 @@ from hypothesis import given
 from logiclens.errors import LogicLensError
 from logiclens.export import from_dmn, from_xlsx, to_dmn, to_xlsx
 from logiclens.formula import Complement, Predicate, Rule, RuleSet, parse
+from logiclens.formula.date_parts import DatePart
 from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
 from tests.examples import examples
@@ -302,6 +303,15 @@ def test_statistics_stand_beside_the_rules() -> None:
     assert from_xlsx(to_xlsx(measured.rules, statistics=measured.statistics), measured.rules) == measured.rules
 
 
+def test_a_sheet_with_the_titles_of_earlier_releases_is_read() -> None:
+    def change(page: Any) -> None:
+        titles = {"trust": "confidence", "right when it fires": "precision when it fires", "finds": "Recall"}
+        for cell in page[1]:
+            cell.value = titles.get(cell.value, cell.value)
+
+    assert from_xlsx(sheet(change), rules()) == rules()
+
+
 SPACE = {"dmn": "https://www.omg.org/spec/DMN/20191111/MODEL/"}
 
 
@@ -348,6 +358,24 @@ def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: s
     with pytest.raises(LogicLensError) as error:
         from_dmn(dmn(change), rules(), name="edited.dmn")
     assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("subject", "meant", "sentence"),
+    [
+        ("drunk", Predicate("drunk", "==", 1), "column 'drunk': every value of 'drunk' is 0 or 1, got 9."),
+        (
+            "weekday of day",
+            Predicate("weekday of day", "==", 1, DatePart("weekday", "day")),
+            "column 'weekday of day': 'weekday of day' is a number from 1 to 7, got 9.",
+        ),
+    ],
+)
+def test_a_number_that_no_row_can_have_is_refused_in_dmn(subject: str, meant: Predicate, sentence: str) -> None:
+    known = RuleSet((Rule("ill", parse("asked"), (0.9,)),), {"asked": meant}).knowing({"drunk": [0, 1, 1]})
+    with pytest.raises(LogicLensError) as error:
+        from_dmn(to_dmn(known).replace("<text>1</text>", "<text>9</text>"), known, name="it")
+    assert str(error.value) == f"rule 1 of it, {sentence}"
 
 
 @pytest.mark.parametrize("text", ['"MICUU"', 'not("MICUU")', '? = "MICU" and ? = "MICUU"'])

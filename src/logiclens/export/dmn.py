@@ -25,7 +25,7 @@ from logiclens.formula.condition import (
     CONCEPT,
     Condition,
     Subject,
-    check_category,
+    check_value,
     known_subject,
     named,
 )
@@ -610,13 +610,15 @@ def _compared(subject: Subject, operator: Any, text: str, rules: RuleSet, *, pos
     if operator == "==" and subject.kind in (TRUTH_VALUE.name, "number", "0/1") and not isinstance(value, str):
         if isinstance(value, bool) != (subject.kind == TRUTH_VALUE.name):
             raise LogicLensError(f"{quoted(subject.column)} cannot be compared with {quoted(text)}.")
-        return _signed(named(Predicate(subject.column, "==", value, subject.origin), rules), positive)
+        equal = Predicate(subject.column, "==", value, subject.origin)
+        check_value(equal, rules)
+        return _signed(named(equal, rules), positive)
     kind = NUMBER if subject.kind in ("0/1", None) else KINDS[str(subject.kind)]
     fits = isinstance(value, str) if kind.text_form or kind is CATEGORY else not isinstance(value, str | bool)
     if operator not in kind.operators or not fits or (kind.text_form and not kind.is_text_form(str(value))):
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, got {quoted(f'{operator} {text}')}.")
     meant = Predicate(subject.column, operator, value, subject.origin)
-    check_category(meant, rules)
+    check_value(meant, rules)
     return _signed(_known(meant, rules), positive)
 
 
