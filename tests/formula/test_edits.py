@@ -109,7 +109,7 @@ def test_conditions_hold_where_they_say(text: str, held: list[int]) -> None:
         ("sepsis & ~sepsis", "no row can satisfy all of 'sepsis & ~sepsis'."),
         ("age >= 60 & not age >= 50", "no row can satisfy all of"),
         ("unit is A & unit is B", "no row can satisfy all of"),
-        ("drunk is 2", "'drunk' is 0 or 1, got 2."),
+        ("drunk is 2", "every value of 'drunk' is 0 or 1, got 2."),
         ("weekday of admitted >= 9", "'weekday of admitted' is a number from 1 to 7, got 9."),
         ("age >= 60 & sepsis", "that would be died#1 (\"age >= 60\" & sepsis), which is there already."),
     ],
@@ -273,6 +273,11 @@ def test_rules_know_the_columns_of_a_table() -> None:
     rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({**TABLE, "smoker": [1, 0, 1, 0]})
     for text in ("age >= 3", "sepsis", "unit is CCU", "stay >= 2 days", "drunk", "smoker"):
         assert len(read_conditions(text, rules)) == 1
+
+
+def test_a_column_without_a_value_is_of_no_zeros_and_ones() -> None:
+    rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({"gaps": np.full(3, np.nan)})
+    assert rules.with_rule("ill", "gaps is 5").cube("ill#2") == Cube([Literal("gaps is 5")])
 
 
 def test_rules_know_the_categories_of_a_table() -> None:

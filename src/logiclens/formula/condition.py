@@ -276,7 +276,7 @@ def _compared(subject: Subject, sign: str, value: str, rules: DecisionRules) -> 
         ways = "by order only, such as" if kind.operators == ORDERS else "by 'is' only, such as"
         raise LogicLensError(f"{quoted(subject.column)} holds {kind.plural}, compared {ways} {_example(subject)}.")
     meant = Predicate(subject.column, operator, value_of(subject, value, operator), subject.origin)
-    check_category(meant, rules)
+    check_value(meant, rules)
     is_known = any(meant == known for known in rules.predicates.values())
     if operator in ("<", "<=") and meant.column in rules.facts.complete and not is_known:
         # Without gaps the negation says the same, and rules have one name less.
@@ -291,15 +291,15 @@ def all_categories(counts: Mapping[str, float]) -> tuple[str, ...] | None:
     Args:
         counts: in how many rows each is.
 
-    >>> all_categories({"CCU": 7, "MICU": 9, "SICU": 5}), all_categories({"CCU": 7, "MICU": 9, "SICU": 1})
+    >>> all_categories({"CCU": 7, "MICU": 9, "SICU": 5}), all_categories({"none": 16, "Jane Doe fell": 1})
     (('CCU', 'MICU', 'SICU'), None)
     """
-    if not 0 < len(counts) <= MOST_CATEGORIES or (len(counts) > 2 and min(counts.values()) < FEW_OF_A_TEXT):
+    if not 0 < len(counts) <= MOST_CATEGORIES or min(counts.values()) < FEW_OF_A_TEXT:
         return None
     return tuple(counts)
 
 
-def check_category(predicate: Predicate, rules: DecisionRules) -> None:
+def check_value(predicate: Predicate, rules: DecisionRules) -> None:
     """Refuse a value that no row of its column has and no rule names, where the values are known.
 
     These are the categories of texts, 0 and 1 of a column that has no other number, and the numbers of a part of a
@@ -316,7 +316,7 @@ def check_category(predicate: Predicate, rules: DecisionRules) -> None:
         return
     if predicate.kind is not CATEGORY:
         if known_columns(rules).get(column) == ZERO_ONE and value not in (0, 1):
-            raise LogicLensError(f"{quoted(column)} is 0 or 1, got {predicate.shown_value}.")
+            raise LogicLensError(f"every value of {quoted(column)} is 0 or 1, got {predicate.shown_value}.")
         return
     categories = rules.facts.categories.get(column)
     if categories is None or value in categories:

@@ -32,7 +32,7 @@ from logiclens.formula.condition import (
     ZERO_ONE,
     Condition,
     all_categories,
-    check_category,
+    check_value,
     named,
     read_condition,
     read_conditions,
@@ -262,7 +262,7 @@ def with_threshold(
     if meant is None or meant.operator == "missing" or isinstance(meant.value, bool):
         raise LogicLensError(f"{quoted(condition)} has no threshold to change.")
     changed_to = replace(meant, value=value_of(subject_of(meant, rules), value, meant.operator))
-    check_category(changed_to, rules)
+    check_value(changed_to, rules)
     new = named(changed_to, rules)
     places = range(len(rules.rules)) if rule is None else [found(rules, rule)[0]]
     only = None if rule is None else rules.rules[places[0]].cubes[found(rules, rule)[1]]
@@ -338,7 +338,7 @@ def knowing(rules: Rules, table: Any, names: Sequence[str] | None = None) -> Rul
         kind, texts = kind_of_dtype(array.dtype.kind), dict[str, int]()
         if kind is None:
             kind, texts = _cells(array.tolist())
-        if kind is NUMBER and np.isin(array[array == array], (0, 1)).all():
+        if kind is NUMBER and len(numbers := array[array == array]) and np.isin(numbers, (0, 1)).all():
             kinds[column] = ZERO_ONE
         elif kind is not None:
             kinds[column] = kind.name
