@@ -214,12 +214,12 @@ def rarity_note(
         balanced: whether the classes are weighted.
 
     Returns:
-        One sentence; None if classes are not weighted and all rows of the rare one are found already.
+        One sentence; None where nothing is left to trade: all rows of the rare class are found, or all rows are right.
     """
     labels, weight, names = np.asarray(table.labels), table.weight, table.class_names
     weights = trained.class_weights()
     common, is_rare = int(weights.argmax()), labels == rare
-    if not balanced and bool((answers[is_rare] == rare).all()):
+    if (answers == labels)[... if balanced else is_rare].all():
         return None
     right = percent(float(np.average(answers == labels, weights=weight)))
     found = percent(float(np.average(answers[is_rare] == rare, weights=weight[is_rare])))
