@@ -421,7 +421,7 @@ def test_costs_decide_whether_rules_beat_a_constant_answer(result):
 def test_rules_that_beat_no_baseline_say_so(result, page):
     assert told(no_better, result) == ""
     assert "not better than always saying" not in plain(page)
-    assert "not right more often" not in plain(page)
+    assert "as often as always saying" not in plain(page)
     worse = copy.deepcopy(result)
     worse["headline"]["right"] = worse["headline"]["always_right"]
     share = 100 * worse["headline"]["always_right"]["value"]
@@ -429,8 +429,8 @@ def test_rules_that_beat_no_baseline_say_so(result, page):
     decided = worse["statistics"]["classes"][0]["decision"]
     finds, right = (f"{100 * decided[name]['value']:.0f}%" for name in ("recall", "precision"))
     assert told(no_better, worse) == (
-        "On the held-out rows, these rules are not right more often than always saying “survived”, but they find "
-        f"{finds} of died (precision {right}): use them only where that is worth more errors."
+        "On the held-out rows, these rules are right as often as always saying “survived”, and they find "
+        f"{finds} of the rows where {worse['data']['target']} is died (precision {right})."
     )
     assert told(no_better, worse) in plain(page_of(worse))
     # Rows that get the class have it no more often than all rows.
@@ -441,6 +441,12 @@ def test_rules_that_beat_no_baseline_say_so(result, page):
     assert told(no_better, worse) in plain(page_of(worse))
     worse["headline"]["right"] = {**worse["headline"]["right"], "value": share / 100 - 0.1}
     assert told(lead, worse).endswith(f"which is worse than always saying “survived” ({share:.1f}%).")
+    decided["precision"]["low"] = 1.0
+    assert told(no_better, worse) == (
+        "On the held-out rows, these rules are right less often than always saying “survived”, but they find "
+        f"{finds} of the rows where {worse['data']['target']} is died (precision {right}): use them only where that is "
+        "worth more errors."
+    )
 
 
 # Sentences ---------------------------------------------------------------------------------------------------------

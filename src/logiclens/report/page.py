@@ -239,15 +239,18 @@ def no_better(result: Result) -> str:
         return ""
     rows, always = counted_rows(result), f"always saying “{head.always}”"
     found = [
-        f"{percent(entry.decision.recall.value)} of {entry.name} (precision {percent(entry.decision.precision.value)})"
+        f"{percent(entry.decision.recall.value)} of the rows where {result.data.target} is {entry.name} (precision "
+        f"{percent(entry.decision.precision.value)})"
         for entry in result.statistics.classes
         if entry.name != head.always and entry.decision is not None and _beats_chance(entry.decision, entry.prevalence)
     ]
     if not found:
         return f"Do not rely on these rules: on {rows} they are not better than {always}."
+    if head.right.value == head.always_right.value:
+        return f"On {rows}, these rules are right as often as {always}, and they find {enumeration(found)}."
     return (
-        f"On {rows}, these rules are not right more often than {always}, but they find {enumeration(found)}: use them "
-        "only where that is worth more errors."
+        f"On {rows}, these rules are right less often than {always}, but they find {enumeration(found)}: use them only "
+        "where that is worth more errors."
     )
 
 
