@@ -634,7 +634,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
         >>> model = EntropyClassifier(knowledge=known, exact=True).fit(table, ["well", "well", "ill", "ill"] * 10)
         >>> print(*model.knowledge_proofs())
-        a higher 'age' never takes ill from a row: yes, what holds still holds where 'age' is higher
+        a higher 'age' never takes ill from a row: yes, a rule that fires still fires where 'age' is higher
         """
         self._check_fitted()
         return proofs_of(self)
