@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from logiclens.cli.output import Printer
@@ -15,6 +14,7 @@ from logiclens.metrics.rule_statistics import (
     CubeRecord,
     DecisionRecord,
     SubgroupRecord,
+    shown_confusions,
 )
 from logiclens.report.page import defined_measures, no_better
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
@@ -158,13 +158,10 @@ def print_knowledge(printer: Printer, result: Result) -> None:
 
 
 def print_confusions(printer: Printer, network: Confusion | None, rules: Confusion | None, target: str) -> None:
-    """Print the confusion matrices of network and rules; one that holds for both only once, and that is said."""
-    shown = [table for table in (network, rules) if table is not None and len(table.labels) <= MOST_CONFUSED]
-    same = len(shown) == 2 and replace(shown[0], of="") == replace(shown[1], of="")
-    for table in shown[:1] if same else shown:
-        print_confusion(printer, table, target)
-    if same and shown[0].of != shown[1].of:
-        printer.say(f"  {shown[1].of} give the same table", hang=0)
+    """Print the confusion matrices of network and rules; one that holds for both only once."""
+    for table in shown_confusions(network, rules):
+        if len(table.labels) <= MOST_CONFUSED:
+            print_confusion(printer, table, target)
 
 
 def print_confusion(printer: Printer, table: Confusion, target: str) -> None:

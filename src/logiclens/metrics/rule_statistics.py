@@ -420,6 +420,19 @@ def confusion(
     return Confusion(tuple(names), answers, tuple(tuple(row) for row in counts[:, : len(answers)].tolist()), of)
 
 
+def shown_confusions(network: Confusion | None, rules: Confusion | None) -> list[Confusion]:
+    """Return the confusion matrices to show of network and rules, which share one where theirs are equal.
+
+    >>> ours = Confusion(("no", "yes"), ("no", "yes"), ((3.0, 0.0), (1.0, 2.0)), "the network")
+    >>> [one.of for one in shown_confusions(ours, replace(ours, of="the rules"))]
+    ['the network and the rules']
+    """
+    if network is None or rules is None or network.of == rules.of:
+        return [one for one in (network or rules,) if one is not None]
+    together = replace(network, of=f"{network.of} and {rules.of}")
+    return [together] if replace(rules, of=together.of) == together else [network, rules]
+
+
 @dataclass(frozen=True)
 class AnswerCost:
     """What the errors of the rules cost on some rows, in all and a row; or, with `answer`, of always saying it."""

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
-    Confusion,
     CubeRecord,
     DecisionRecord,
     Share,
     ShareRecord,
     TwoByTwo,
+    shown_confusions,
 )
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields, shown_rows
@@ -293,20 +293,6 @@ def decision_words(decision: DecisionRecord | None, name: str) -> str:
         f"{on}: {right} of these are {name} (precision), and {found} of all {name} are found (recall); "
         f"F1 {percent(decision.f1, 1)}."
     )
-
-
-def confusions(result: Result) -> list[Confusion]:
-    """Return the confusion matrices to show: that of the network, and that of the rules if it is another one.
-
-    Network and rules that give the same matrix share one.
-    """
-    network, rules = result.confusion, result.confusion_of_rules
-    if network is None:
-        return []
-    if rules is None or network.of == rules.of:
-        return [network]
-    together = replace(network, of=f"{network.of} and {rules.of}")
-    return [together] if replace(rules, of=together.of) == together else [network, rules]
 
 
 def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: ShareRecord | None = None) -> RuleLine:
@@ -694,7 +680,7 @@ def render(result: Result) -> str:
         result=result,
         classes=classes,
         colors={entry.name: place % N_COLORS for place, entry in enumerate(result.classes)},
-        confusions=confusions(result),
+        confusions=shown_confusions(result.confusion, result.confusion_of_rules),
         lead=lead(result),
         no_better=no_better(result),
         tiles=tiles(result),

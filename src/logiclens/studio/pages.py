@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from logiclens.export.registry import format_named
 from logiclens.formula.rule_set import who_decides
-from logiclens.metrics.rule_statistics import Share
+from logiclens.metrics.rule_statistics import Share, shown_confusions
 from logiclens.progress import ProgressState, duration
 from logiclens.report import page
 from logiclens.report.result import Result
@@ -123,7 +123,7 @@ def _rules(session: Session) -> str:
         can_order=editor is not None and sum(not rule.is_complement for rule in editor.rules.rules) > 1,
         classes=_in_order(page.class_views(result, apart=True), result),
         colors={entry.name: place % page.N_COLORS for place, entry in enumerate(result.classes)},
-        confusions=page.confusions(result),
+        confusions=shown_confusions(result.confusion, result.confusion_of_rules),
         measured_rows=page.counted_rows(result),
         protected_columns=page.protected_views(result),
         asked="" if result.multilabel else f"{result.data.target} is ",
