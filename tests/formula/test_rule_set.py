@@ -328,9 +328,14 @@ def test_a_malformed_table_of_rules_is_refused(table) -> None:
 
 @given(rule_sets())
 def test_printed_rules_are_one_sentence_per_class(rules):
-    lines = str(rules).splitlines()
-    told = [english(rule.formula, rules.predicates, head=rule.name, facts=rules.facts) for rule in rules.rules]
-    assert sorted(lines) == sorted(readable(sentence) for sentence in told)
+    def told(rule):
+        if rules.is_rest(rule):
+            others = [other.name for other in rules.rules if other.cubes]
+            rest = f"A row is {rule.name} otherwise, where no rule for {' or '.join(others)} fires."
+            return rest if others else f"Every row is {rule.name}."
+        return english(rule.formula, rules.predicates, head=rule.name, facts=rules.facts)
+
+    assert sorted(str(rules).splitlines()) == sorted(readable(told(rule)) for rule in rules.rules)
     assert to_english(rules).startswith("\n".join(rules.sentences))
 
 
