@@ -291,6 +291,31 @@ def test_rules_that_hardly_match_the_network_are_told(set_aside, rows):
     assert any("so they hardly explain it" in note for note in model.explain().notes)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_rules_that_a_constant_answer_beats_are_told(exact):
+    # The network never answers "ill"; the rules find some of those who are, and agree with it less often.
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"v": rng.normal(size=900)})
+    ill = np.where(rng.random(900) < np.where(frame["v"] > 1.2, 0.4, 0.04), "ill", "well")
+    with pytest.warns(LogicLensWarning, match="'ill' is rare") as caught:
+        model = EntropyClassifier(exact=exact, epochs=60, committee=3).fit(frame, ill)
+    told = [str(one.message) for one in caught if "as the network does" in str(one.message)]
+    assert len(told) == (not exact)
+    for note in told:
+        network, rules = model.predict(frame), model.rules_.predict(frame)
+        assert f"as the network does on only {100 * (network == rules).mean():.0f}% of the 900 training rows" in note
+        assert f"always answering 'well' would on {100 * (network == 'well').mean():.0f}%" in note
+
+
+def test_a_classifier_checks_its_rules():
+    model = EntropyClassifier(exact=True, epochs=20, committee=3).fit(
+        pd.DataFrame({"v": np.linspace(0, 1, 60)}), ["a"] * 30 + ["b"] * 30
+    )
+    for asked in ("never uses 'v'", "increasing in 'v'"):
+        assert model.check(asked, of="b") == model.rules_.check(asked, of="b")
+    assert model.check("increasing in 'v'", of="b").holds
+
+
 def test_dates_as_text_are_named_in_one_warning():
     days = pd.date_range("2024-01-01", periods=20)
     frame = pd.DataFrame({"age": [30, 70] * 40, "admission": days.strftime("%Y-%m-%d").tolist() * 4})

@@ -74,6 +74,7 @@ from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
+from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
@@ -660,7 +661,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _fidelity_note(self) -> str | None:
-        """Return a sentence if the rules decide otherwise than the network too often to explain it.
+        """Return a sentence if the rules tell too little of the network's answers, or less than one constant answer.
 
         Measured on the held-out rows, or without any on the training rows, where the rules agree rather more often.
         """
@@ -671,12 +672,23 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The report asks for it again.
         self._readings = (*self._readings, reading)
         agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
-        if wilson_interval(agreement * table.n_counted, table.n_counted)[1] >= LOW_FIDELITY:
-            return None
+        most = wilson_interval(agreement * table.n_counted, table.n_counted)[1]
         rows = "training rows" if self.set_aside_ is None else "held-out rows"
+        told = f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}"
+        if most < LOW_FIDELITY:
+            return (
+                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where "
+                "the rules decide."
+            )
+        if self.schema_.multilabel:
+            return None
+        answers = np.bincount(reading.logits.argmax(axis=1), table.weight, minlength=len(self.classes_))
+        constant = float(answers.max() / answers.sum())
+        if most >= constant:
+            return None
         return (
-            f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}, so "
-            "they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where the rules decide."
+            f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant)}, so "
+            "they do not explain it: fit with exact=True, where the rules decide."
         )
 
     def _rarity_note(self) -> str | None:
@@ -767,8 +779,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, in the order of `classes_`.
 
-        With `exact`, the predicted class has the confidence of the deciding cube (the lower Wilson bound of the share
-        of rows on which it was right), and the other classes share the rest: a measure of trust, not calibrated.
+        With `exact`, the predicted class has the trust of the deciding cube (the lower Wilson bound of the share of
+        rows on which it was right), or an even share where its trust is less, so that it stays the most probable class;
+        the other classes share the rest. That is a measure of trust, not calibrated.
 
         Args:
             X: a table as in `predict`.
@@ -1246,6 +1259,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             of: the class whose formula must change its answer; needed if a row can have several labels. Default: None.
         """
         return self.rules_.flip(row, frozen=frozen, to=to, of=of)
+
+    def check(self, wanted: Property | str, *, of: Scalar | None = None) -> Check:
+        """Return whether the rules of each class have a property on all possible rows.
+
+        With `exact` the rules are the model; otherwise nothing is said of the network.
+
+        Args:
+            wanted: a property, such as `"never uses 'gender'"` or `"increasing in 'age'"`.
+            of: the one class to check. Default: None, all.
+        """
+        return self.rules_.check(wanted, of=of)
 
     def _labelled(self, explanation: Explanation, **more: Any) -> Explanation:
         """Return the explanation with the labels and the meaning of the concepts."""
