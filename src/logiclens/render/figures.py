@@ -278,7 +278,7 @@ def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None)
     written = [_in_words(one.label) for one in overlaps]
     if (axes := checked_axes(axes)) is None:
         lines = max(label.count("\n") + 1 for label in written)
-        axes = new_axes(7.4, 1.2 + max(0.42, 0.19 * lines) * len(overlaps))
+        axes = new_axes(7.4, 1.6 + max(0.42, 0.19 * lines) * len(overlaps))
     # Hatches as well as colours tell the parts apart; the colours are those of Okabe and Ito.
     looks: list[tuple[str, dict[str, Any]]] = [
         ("alone", {"facecolor": "#0072B2", "label": "no other rule fires"}),
@@ -300,7 +300,8 @@ def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None)
     more = f"; {left_out} rules that cover less are left out" if left_out > 0 else ""
     axes.set_xlabel(f"share of {rows.n_rows:,} rows{more}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
+    # One below the other, because side by side they are wider than narrow axes.
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize="small")
     return axes
 
 
