@@ -677,7 +677,10 @@ def test_no_descriptor_stays_open(folder, tmp_path):
         made_folder(tmp_path / "other")
         open_folder(folder)
         storage.clear_leftovers(tmp_path)
-        for path, words in ((tmp_path / "file", "there is no folder"), (tmp_path / "other", "there is no .*model")):
+        for path, words in (
+            (tmp_path / "file", "file is a file, and a saved model is a folder"),
+            (tmp_path / "other", "there is no .*model"),
+        ):
             with pytest.raises(LogicLensError, match=words):
                 open_folder(path)
     with open_whole(tmp_path / "file"), pytest.raises(OSError, match="temporarily unavailable"):

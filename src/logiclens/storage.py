@@ -599,7 +599,7 @@ def _files_of(path: Path) -> dict[str, bytes]:
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
-        raise LogicLensError(f"there is no folder {path}.") from None
+        raise _no_folder(path) from None
     except OSError as error:
         raise LogicLensError(f"{path} cannot be read: {error.strerror or error}.") from None
     try:
@@ -608,10 +608,15 @@ def _files_of(path: Path) -> dict[str, bytes]:
         os.close(folder)
 
 
+def _no_folder(path: Path) -> LogicLensError:
+    told = f"{path} is a file, and a saved model is a folder." if path.is_file() else f"there is no folder {path}."
+    return LogicLensError(told)
+
+
 def _present(found: Mapping[str, bytes | None], path: Path) -> dict[str, bytes]:
     """Return the files that are there; refuse a folder without `model.json`."""
     if found[MODEL] is None:
-        raise LogicLensError(f"there is no {path / MODEL}." if path.is_dir() else f"there is no folder {path}.")
+        raise LogicLensError(f"there is no {path / MODEL}.") if path.is_dir() else _no_folder(path)
     return {name: content for name, content in found.items() if content is not None}
 
 

@@ -133,6 +133,18 @@ def test_a_workbook_is_not_printed() -> None:
     assert "Excel is no text: name a file, such as -o rules.xlsx." in refused("export", exact().folder, "--to", "xlsx")
 
 
+@pytest.mark.parametrize(
+    ("form", "name", "told"),
+    [
+        ("xlsx", "rules.csv", "cannot write rules.csv: it would hold Excel; its name must end in .xlsx."),
+        ("sql", "rules.XLSX", "cannot write rules.XLSX: it would hold SQL; say --to xlsx, or name another file."),
+    ],
+)
+def test_no_name_promises_a_workbook_falsely(tmp_path, form, name, told):
+    assert refused("export", exact().folder, "--to", form, "-o", name, cwd=tmp_path) == told
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_edit_is_held_to_the_knowledge_unless_let_go(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"age": [25, 37, 61, 74] * 20, "unit": ["A", "B"] * 40, "died": ["no", "no", "yes", "yes"] * 20}

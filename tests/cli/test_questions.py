@@ -45,7 +45,7 @@ def test_without_rows_the_first_ten_are_answered_with_a_note():
     run = logiclens("why", soft().folder, soft().data)
     assert run.stdout.count("row ") == 10
     assert "these are the first 10 of 160 rows" in run.stderr
-    assert "can differ from it" in run.stderr
+    assert "which may answer otherwise: logiclens predict --why says where it does" in run.stderr
 
 
 def test_a_change_that_flip_names_changes_the_answer():
@@ -161,6 +161,9 @@ def test_a_row_is_advised_what_its_command_can():
     [
         (("why", "{model}"), "name the row with --row"),
         (("why", "{model}", "{data}", "--row", "age=1"), "one of them"),
+        (("why", "{model}", "age=1"), "there is no file age=1; a row is given as --row age=1."),
+        (("why", "{data}", "{model}"), "data.csv is a file, and a saved model is a folder."),
+        (("predict", "{data}", "{model}"), "is a saved model, not a table; a command that takes both"),
         (("why", "{model}", "--row", "age=1", "--rows", "1"), "--rows picks rows of a table"),
         (("why", "{model}", "--row", "unit=MICU"), "the row lacks 'age'"),
         (("why", "{model}", "--row", "agee=1,unit=MICU"), "did you mean 'age'?"),

@@ -371,7 +371,7 @@ def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: s
         ),
     ],
 )
-def test_a_number_that_no_row_can_have_is_refused_in_dmn(subject: str, meant: Predicate, sentence: str) -> None:
+def test_numbers_that_no_row_can_have_are_refused_in_dmn(subject: str, meant: Predicate, sentence: str) -> None:
     known = RuleSet((Rule("ill", parse("asked"), (0.9,)),), {"asked": meant}).knowing({"drunk": [0, 1, 1]})
     with pytest.raises(LogicLensError) as error:
         from_dmn(to_dmn(known).replace("<text>1</text>", "<text>9</text>"), known, name="it")

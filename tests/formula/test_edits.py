@@ -109,6 +109,7 @@ def test_conditions_hold_where_they_say(text: str, held: list[int]) -> None:
         ("sepsis & ~sepsis", "no row can satisfy all of 'sepsis & ~sepsis'."),
         ("age >= 60 & not age >= 50", "no row can satisfy all of"),
         ("unit is A & unit is B", "no row can satisfy all of"),
+        (">= 60", "a condition begins with its column, such as 'age >= 70', got '>= 60'."),
         ("drunk is 2", "every value of 'drunk' is 0 or 1, got 2."),
         ("weekday of admitted >= 9", "'weekday of admitted' is a number from 1 to 7, got 9."),
         ("age >= 60 & sepsis", "that would be died#1 (\"age >= 60\" & sepsis), which is there already."),
@@ -275,7 +276,7 @@ def test_rules_know_the_columns_of_a_table() -> None:
         assert len(read_conditions(text, rules)) == 1
 
 
-def test_a_column_without_a_value_is_of_no_zeros_and_ones() -> None:
+def test_a_column_without_a_value_holds_no_zeros_and_ones() -> None:
     rules = RuleSet((Rule("ill", parse("smoker"), (0.9,)),)).knowing({"gaps": np.full(3, np.nan)})
     assert rules.with_rule("ill", "gaps is 5").cube("ill#2") == Cube([Literal("gaps is 5")])
 

@@ -14,7 +14,7 @@ from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, print_error, write_json, write_text
 from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError, quoted
-from logiclens.export.registry import format_named
+from logiclens.export.registry import FORMATS, ExportFormat, format_named
 from logiclens.formula.diff import (
     MAX_DIFF_CUBES,
     CubeChange,
@@ -124,6 +124,8 @@ def export_rules(
     if model.rules is None:
         raise LogicLensError(f"{folder} holds no rules.")
     printer, asked, text = Printer(quiet=quiet), format_named(form), None
+    if out not in (None, STANDARD):
+        _check_suffix(asked, str(out))
     rules = RuleSet.from_dict(opened.content["rules"])
     if not asked.is_binary or out in (None, STANDARD):
         text = asked.text(rules, dialect=dialect, table=table)
@@ -137,6 +139,17 @@ def export_rules(
     write_json({"model": str(folder), "to": form, "exact": model.exact, "text": text}, json)
     if out not in (None, STANDARD):
         printer.note(f"The rules are in {out}.")
+
+
+def _check_suffix(asked: ExportFormat, out: str) -> None:
+    """Refuse a name that makes a program take text for a workbook, or a workbook for text."""
+    suffix = Path(out).suffix.lower()
+    for one in FORMATS:
+        if one.is_binary and (one is asked) != (suffix == one.suffix):
+            mend = (
+                f"its name must end in {one.suffix}" if one is asked else f"say --to {one.name}, or name another file"
+            )
+            raise LogicLensError(f"cannot write {out}: it would hold {asked.title}; {mend}.")
 
 
 def _statistics(opened: ModelFolder, rules: RuleSet) -> StatisticsRecord | None:

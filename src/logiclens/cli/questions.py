@@ -54,6 +54,8 @@ class RowSource:
             raise LogicLensError(
                 "name the row with --row age=70,sex=man, or a table DATA with --rows 1-5: one of them."
             )
+        if self.table is not None and "=" in (asked := str(self.table.source)) and not Path(asked).exists():
+            raise LogicLensError(f"there is no file {named(asked)}; a row is given as --row {named(asked)}.")
         if self.numbers is not None:
             if self.table is None:
                 raise LogicLensError("--rows picks rows of a table: name the table after the model.")
@@ -203,7 +205,10 @@ def _prove_knowledge(folder: Path, opened: ModelFolder, *, exact: bool, json: st
 
 def _note(printer: Printer, *, exact: bool) -> None:
     if not exact:
-        printer.note("note: the rules answer; they are about the network, and can differ from it.")
+        printer.note(
+            "note: the rules answer. They are about the network, which may answer otherwise: logiclens predict --why "
+            "says where it does."
+        )
 
 
 class _Questions:

@@ -137,7 +137,8 @@ def print_knowledge(printer: Printer, result: Result) -> None:
             who = "the rules" if cost.answer is None else f"always {cost.answer}"
             printer.say(f"  {who:<38}{cost.total:>10,.6g}  {cost.mean:>8.3g}")
     if result.knowledge_cost:
-        printer.say("\nwith the knowledge, and learned from the same rows without it, on the same held-out rows")
+        printer.say("\nlearned from the same rows with the knowledge and without it, on the same held-out rows")
+        printer.say(f"  {'':<38}{'with':>6}  {'without':>7}")
         for line in result.knowledge_cost:
             with_, without = (figure(value, line.unit, width=6) for value in (line.value, line.without))
             printer.say(f"  {line.name:<38}{with_}  {without}")

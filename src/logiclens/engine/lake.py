@@ -379,6 +379,10 @@ def _files(source: str) -> tuple[list[str], str]:
             raise LogicLensError(f"{named(source)} is a folder without files.")
         pattern = glob.has_magic(source)
         raise LogicLensError(f"no file matches {named(source)}." if pattern else f"there is no file {named(source)}.")
+    if path.is_dir() and (path / "model.json").is_file():
+        raise LogicLensError(
+            f"{named(source)} is a saved model, not a table; a command that takes both takes the model first."
+        )
     kinds = {kind_of_file(file) for file in found}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kind or "none" for kind in kinds))
