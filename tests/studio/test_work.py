@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from logiclens.errors import LogicLensError
 from logiclens.studio import work as works
 from logiclens.studio.session import Session
-from logiclens.studio.work import LOCK, RECORD, remove_old
+from logiclens.studio.work import LOCK, RECORD, Work, remove_old
 
 KEY = "0123456789abcdef"
 
@@ -27,6 +29,11 @@ def written_work(root: Path) -> Path:
 def make_old(folder: Path, days: float = 8) -> None:
     for path in (*folder.rglob("*"), folder):
         os.utime(path, (path.stat().st_mtime - days * 86_400,) * 2)
+
+
+def descriptors_below(root: Path) -> list[str]:
+    found = (os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd"))
+    return [path for path in found if path.startswith(str(root))]
 
 
 @pytest.mark.parametrize(
@@ -111,3 +118,46 @@ def test_a_work_that_changes_before_it_is_locked_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(works, "lock", lock_after_an_edit)
     remove_old(tmp_path)
     assert (folder / RECORD).exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
+def test_where_nothing_can_be_locked_no_folder_stays(tmp_path, monkeypatch, code):
+    def unsupported(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(works.fcntl, "flock", unsupported)
+    with pytest.raises(LogicLensError, match="can be locked: name another one with --work"):
+        Work.begin(tmp_path, "a.csv", ".csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Doors ----------------------------------------------------------------------------------------------------------------
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def begin_and_fail(session: Session) -> None:
+    with session.begin("table.csv").removed_on_failure():
+        full()
+
+
+@pytest.mark.parametrize("door", ["example", "model", "table", "upload"])
+def test_a_full_disk_leaves_neither_folder_nor_lock(learned_works, tmp_path, monkeypatch, door):
+    [learned] = learned_works.iterdir()
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    session = Session(tmp_path / "works")
+    opens = {
+        "example": session.example,
+        "model": lambda: session.open_model(learned / "model"),
+        "table": lambda: session.open_table(table),
+        "upload": lambda: begin_and_fail(session),
+    }
+    monkeypatch.setattr("logiclens.studio.session.write_whole", full)
+    monkeypatch.setattr("logiclens.studio.work.write_whole", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        opens[door]()
+    assert (list(session.root.iterdir()), descriptors_below(session.root)) == ([], [])
+    assert session.work is None

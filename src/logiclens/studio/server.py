@@ -308,7 +308,7 @@ class Studio:
 
         async def taken() -> Any:
             work = await run_in_threadpool(self.session.begin, name)
-            try:
+            with work.removed_on_failure():
                 n_bytes = 0
                 with work.upload.open("xb") as file:
                     async for chunk in request.stream():
@@ -319,24 +319,17 @@ class Studio:
                                 "logiclens explain, or fewer rows."
                             )
                         await run_in_threadpool(file.write, chunk)
-                return work
-            except BaseException:
-                await run_in_threadpool(work.remove)
-                raise
+            return work
 
         def opened(work: Any) -> dict[str, Any]:
             seen = request.query_params.get("revision", "")
-            try:
-                with self.session.guard:
-                    # Only now, because another tab may have changed the work while the file arrived.
-                    self.session.check_revision(int(seen) if seen.isdecimal() and len(seen) < 16 else None)
-                    if request.query_params.get("into") == "model":
-                        self.session.attach(work)
-                    else:
-                        self.session.take(work)
-            except BaseException:
-                work.remove()
-                raise
+            with work.removed_on_failure(), self.session.guard:
+                # Only now, because another tab may have changed the work while the file arrived.
+                self.session.check_revision(int(seen) if seen.isdecimal() and len(seen) < 16 else None)
+                if request.query_params.get("into") == "model":
+                    self.session.attach(work)
+                else:
+                    self.session.take(work)
             with self.session.guard:
                 return self._shown()
 

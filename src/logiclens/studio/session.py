@@ -188,33 +188,29 @@ class Session:
     def example(self) -> None:
         """Open the bundled example."""
         raw = breast_cancer()
-        work = self._begin("tumours.csv", ".csv")
-        write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
-        self.take(work)
+        with self._begin("tumours.csv", ".csv").removed_on_failure() as work:
+            write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
+            self.take(work)
 
     def open_model(self, folder: Path) -> None:
         """Open a copy of a saved model."""
         opened = open_folder(folder)
         read_result(opened.result())
-        work = self._begin(folder.name, "")
-        (work.folder / MODEL).mkdir()
-        for name, content in opened.files.items():
-            write_whole(work.folder / MODEL / name, content)
-        work.record = replace(work.record, stage="rules")
-        self._open(work)
+        with self._begin(folder.name, "").removed_on_failure() as work:
+            (work.folder / MODEL).mkdir()
+            for name, content in opened.files.items():
+                write_whole(work.folder / MODEL / name, content)
+            work.record = replace(work.record, stage="rules")
+            self._open(work)
 
     def open_table(self, path: Path) -> None:
         """Open a copy of a table."""
-        work = self.begin(path.name)
-        try:
-            shutil.copyfile(path, work.upload)
+        with self.begin(path.name).removed_on_failure() as work:
+            try:
+                shutil.copyfile(path, work.upload)
+            except OSError as error:
+                raise LogicLensError(f"cannot read {path}: {error.strerror or error}.") from None
             self.take(work)
-        except OSError as error:
-            work.remove()
-            raise LogicLensError(f"cannot read {path}: {error.strerror or error}.") from None
-        except LogicLensError:
-            work.remove()
-            raise
 
     def open_kept(self, key: str) -> None:
         """Go on with a work of an earlier start. Learning that was interrupted is at the columns again."""

@@ -16,7 +16,8 @@ import secrets
 import shutil
 import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -126,12 +127,15 @@ class Work:
     def begin(cls, root: Path, name: str, suffix: str) -> Work:
         """Make a private folder for a new work, and lock it; `keep` makes it a work when its files are whole."""
         private_folder(root)
+        record = Record(KIND, SCHEMA, name, suffix, "columns")
         for _ in range(MOST_TRIES):
             folder = root / secrets.token_hex(8)
             folder.mkdir(0o700)
-            # Another studio that starts in this moment may remove the folder before it is locked.
-            with suppress(LogicLensError, FileNotFoundError):
-                return cls(folder, Record(KIND, SCHEMA, name, suffix, "columns"))
+            try:
+                return cls(folder, record)
+            except (LogicLensError, FileNotFoundError):
+                # Another studio that starts in this moment may remove the folder before it is locked.
+                remove_folder(folder)
         raise LogicLensError(f"no folder in {root} can be locked: name another one with --work.")
 
     @classmethod
@@ -145,6 +149,15 @@ class Work:
             raise
         work._lock = descriptor
         return work
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[Work]:
+        """Remove a new work whose files do not become whole, whatever stops them."""
+        try:
+            yield self
+        except BaseException:
+            self.remove()
+            raise
 
     def leave(self) -> None:
         """Leave the work in its folder for others to open."""
