@@ -131,6 +131,21 @@ def test_where_nothing_can_be_locked_no_folder_stays(tmp_path, monkeypatch, code
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("removes", ["the folder", "the record"])
+def test_a_work_that_is_closed_meanwhile_says_so(tmp_path, monkeypatch, removes):
+    folder = written_work(tmp_path)
+    session = Session(tmp_path)
+    kept = session.kept()
+    if removes == "the folder":
+        shutil.rmtree(folder)
+    else:
+        (folder / RECORD).unlink()
+    monkeypatch.setattr(session, "kept", lambda: kept)
+    with pytest.raises(LogicLensError, match=r"^this work is not there any more: choose the file again\.$"):
+        session.open_kept(folder.name)
+    assert descriptors_below(tmp_path) == []
+
+
 # Doors ----------------------------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from logiclens.storage import open_folder, scratch_folder, write_whole
 from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
 from logiclens.studio.editing import Editor, forget_versions, kept_edits
 from logiclens.studio.learning import Learning
-from logiclens.studio.work import MODEL, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
+from logiclens.studio.work import MODEL, Gone, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
 
 MOST_TEXT = 2_000
@@ -215,7 +215,7 @@ class Session:
     def open_kept(self, key: str) -> None:
         """Go on with a work of an earlier start. Learning that was interrupted is at the columns again."""
         if key not in [kept.key for kept in self.kept()]:
-            raise LogicLensError("this work is not there any more: choose the file again.")
+            raise Gone
         work = Work.opened(self.root / key)
         if work.record.stage == "learning":
             work.change(stage="columns", problem="Learning was interrupted: start it again.")

@@ -94,6 +94,14 @@ class Record:
             raise LogicLensError(f"the work names an upload of no known format, {quoted(self.suffix)}.")
 
 
+class Gone(LogicLensError):
+    """The work is not there any more: another studio has closed it, or it became too old."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("this work is not there any more: choose the file again.")
+
+
 @dataclass(frozen=True)
 class Kept:
     """A work of an earlier start that can be gone on with."""
@@ -140,9 +148,14 @@ class Work:
 
     @classmethod
     def opened(cls, folder: Path) -> Work:
-        """Open a work of an earlier start, and lock it; refuse one that another studio has open."""
-        descriptor = lock(folder)
+        """Open a work of an earlier start, and lock it; refuse one that another studio has open, or has closed."""
         try:
+            descriptor = lock(folder)
+        except FileNotFoundError:
+            raise Gone from None
+        try:
+            if not (folder / RECORD).exists():
+                raise Gone
             work = cls(folder)
         except BaseException:
             unlock(descriptor)
