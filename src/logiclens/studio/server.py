@@ -25,7 +25,7 @@ from logiclens.studio import pages
 from logiclens.studio.choices import Choices
 from logiclens.studio.editing import Editor
 from logiclens.studio.session import MOST_TEXT, OutOfDate, Session, text
-from logiclens.studio.work import default_root
+from logiclens.studio.work import Work, default_root
 
 with require_extra("studio", "the studio"):
     import uvicorn
@@ -306,8 +306,17 @@ class Studio:
         """Take a file, chunk by chunk, into a private folder, and open it."""
         name = request.query_params.get("name", "")[:MOST_TEXT].replace("\\", "/").rpartition("/")[2] or "table"
 
-        async def taken() -> Any:
-            work = await run_in_threadpool(self.session.begin, name)
+        seen = request.query_params.get("revision", "")
+        revision = int(seen) if seen.isdecimal() and len(seen) < 16 else None
+
+        def begun() -> Work:
+            with self.session.guard:
+                # A large file is not received in vain.
+                self.session.check_revision(revision)
+            return self.session.begin(name)
+
+        async def taken() -> Work:
+            work = await run_in_threadpool(begun)
             with work.removed_on_failure():
                 n_bytes = 0
                 with work.upload.open("xb") as file:
@@ -321,11 +330,10 @@ class Studio:
                         await run_in_threadpool(file.write, chunk)
             return work
 
-        def opened(work: Any) -> dict[str, Any]:
-            seen = request.query_params.get("revision", "")
+        def opened(work: Work) -> dict[str, Any]:
             with work.removed_on_failure(), self.session.guard:
-                # Only now, because another tab may have changed the work while the file arrived.
-                self.session.check_revision(int(seen) if seen.isdecimal() and len(seen) < 16 else None)
+                # Again, because another tab may have changed the work while the file arrived.
+                self.session.check_revision(revision)
                 if request.query_params.get("into") == "model":
                     self.session.attach(work)
                 else:
@@ -345,9 +353,10 @@ class Studio:
         except NoSuchPage:
             return not_found()
         except OutOfDate as error:
-            return JSONResponse({"error": str(error), **await run_in_threadpool(self._shown)}, 409)
+            # Here and below, what is left of an upload is not read.
+            told = {"error": str(error), **await run_in_threadpool(self._shown)}
+            return JSONResponse(told, 409, {"Connection": "close"})
         except LogicLensError as error:
-            # What is left of an upload is not read.
             return JSONResponse({"error": str(error)}, 400, {"Connection": "close"})
         except ClientDisconnect:
             return Response(status_code=400)
