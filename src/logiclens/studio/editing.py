@@ -285,26 +285,32 @@ class Editor:
 
     @cached_property
     def _protected_values(self) -> dict[str, NDArray[np.object_]]:
-        """The group of each row by each protected column of the model that the table has."""
+        """The group of each row by each protected column of the model that the table has and that has groups."""
         columns = [one.column for one in self.learned.protected]
         # Columns that the rules do not need may be left out of the rows, but not of the table.
         table = self._work.table.frame.loc[self._problem.frame.index]
-        known = tuple(column for column in columns if column in table.columns)
+        known = [column for column in columns if column in table.columns]
         if not known:
             return {}
         from logiclens.estimator.knowledge import protected_values
 
-        return protected_values(Knowledge(protected_columns=known), table[list(known)])
+        found: dict[str, NDArray[np.object_]] = {}
+        for column in known:
+            # An infinite number, for example, belongs to no group.
+            with suppress(LogicLensError):
+                found |= protected_values(Knowledge(protected_columns=(column,)), table[[column]])
+        return found
 
     def _by_protected(self, *, is_held_out: bool) -> dict[str, MeasuredTable]:
         """Return the rows by the groups of each protected column that can be measured."""
         if is_held_out not in self._grouped:
             rows, places = (self.aside, self._held) if is_held_out else (self.rows, ~self._held)
-            found = self._grouped[is_held_out] = {}
+            found = {}
             for column, groups in self._protected_values.items():
                 # A column of too many values has no groups.
                 with suppress(LogicLensError):
                     found[column] = rows.grouped(groups[places], column)
+            self._grouped[is_held_out] = found
         return self._grouped[is_held_out]
 
     def _protected(self, rules: RuleSet, *, is_held_out: bool) -> tuple[ProtectedColumn, ...]:
