@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import CATEGORY
-from logiclens.formula.condition import ZERO_ONE, known_columns
+from logiclens.formula.condition import ZERO_ONE, known_columns, read_conditions
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, literal_words
@@ -53,8 +53,8 @@ ORDERS = (">=", ">", "<=", "<")
 SIGNS = {
     "at_least": ">=",
     "below": "<",
-    "is": "is",
-    "is_not": "is not",
+    "is": "==",
+    "is_not": "!=",
     "missing": "is missing",
     "known": "is not missing",
 }
@@ -630,7 +630,15 @@ def _condition_text(rules: RuleSet, sent: Mapping[str, Any]) -> str:
     if not value:
         raise LogicLensError(f"the condition on {quoted(column)} needs a value.")
     is_text = known_columns(rules).get(column) == CATEGORY.name
-    return f"{name} {sign} {json.dumps(value, ensure_ascii=False) if is_text else value}"
+    written = f"{name} {sign} {json.dumps(value, ensure_ascii=False) if is_text else value}"
+    first, *others = read_conditions(written, rules)
+    meant = first.predicate
+    about = first.literal.concept if meant is None else meant.column
+    if others or about != column or (meant is not None and meant.operator == "missing"):
+        raise LogicLensError(
+            f"{quoted(column)} is compared with one value, got {quoted(value)}: add other conditions one by one."
+        )
+    return written
 
 
 def _remove(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleSet:
