@@ -280,6 +280,23 @@ def test_a_comment_is_the_reason_of_the_changed_rule(learned):
     assert reasons(3) == ("the guideline says 65", None)
 
 
+def test_a_comment_keeps_reasons_of_versions_that_were_dropped(learned, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    editor = learned.studio.session.editor()
+    place = place_of(editor, "yes")
+    for age, why in (("61", "A"), ("62", "B"), ("63", "C")):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=why, **{"class": place}))
+
+    def reasons():
+        return [list(version.rules[int(place)].reasons.values()) for version in editor.versions]
+
+    assert reasons() == [[], ["A", "B"], ["A", "B", "C"]]
+    shown(learned.act("comment", version="1", why="B, said again"))
+    assert reasons() == [[], ["A", "B, said again"], ["A", "B, said again", "C"]]
+    shown(learned.act("comment", version="1", why=""))
+    assert reasons() == [[], ["A"], ["A", "C"]]
+
+
 @pytest.mark.parametrize("move", ["rule", "add"])
 @pytest.mark.parametrize(
     ("column", "sign", "value"),

@@ -378,13 +378,17 @@ class Editor:
             raise LogicLensError("the first version was learned: comment on an edit.")
         made = len(self.versions[number].history)
         for at in range(number, len(self.versions)):
-            rules = self.versions[at]
+            before, rules = self.versions[at - 1], self.versions[at]
             history = list(rules.history)
             history[made - 1] = replace(history[made - 1], why=shortened(text, LONGEST_COMMENT) or None)
-            pairs = zip(self.versions[at - 1].rules, rules.rules, strict=True)
-            explained = tuple(replace(now, reasons=_reasons(was, now, history[-1].why)) for was, now in pairs)
+            # Where versions between the two were dropped, the reasons of their edits stay.
+            others = len(rules.history) > len(before.history) + 1
+            explained = []
+            for was, now in zip(before.rules, rules.rules, strict=True):
+                kept = {cube: why for cube, why in now.reasons.items() if others and why != rules.history[-1].why}
+                explained.append(replace(now, reasons=_reasons(was, now, history[-1].why) | kept))
             seen = self._seen.pop(id(rules), None)
-            self.versions[at] = replace(rules, rules=explained, history=tuple(history))
+            self.versions[at] = replace(rules, rules=tuple(explained), history=tuple(history))
             if seen is not None:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
         self._save()
