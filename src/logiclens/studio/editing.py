@@ -38,6 +38,7 @@ from logiclens.metrics.rule_statistics import AnswerCost, answer_costs, known
 from logiclens.report.panel import Choice, Field
 from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, ProtectedColumn, Result
 from logiclens.storage import open_folder, read_json, write_whole
+from logiclens.studio.choices import sent_text
 from logiclens.studio.told import edit_words
 from logiclens.studio.work import Work
 from logiclens.tables.frames import label_array
@@ -326,10 +327,10 @@ class Editor:
 
     def edit(self, sent: Mapping[str, Any]) -> str:
         """Make a new version by one of the moves; return what was done. If the move is refused, nothing changes."""
-        move = _text(sent, "move")
+        move = sent_text(sent, "move")
         if move not in MOVES:
             raise LogicLensError(f"there is no move {quoted(move)}.")
-        why = _text(sent, "why", LONGEST_COMMENT) or None
+        why = sent_text(sent, "why", LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
         made = MOVES[move](self.rules, sent, {"why": why, "when": when})
         # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
@@ -589,15 +590,8 @@ def _rule_texts(rules: RuleSet) -> tuple[str, ...]:
 # Moves ---------------------------------------------------------------------------------------------------------------
 
 
-def _text(sent: Mapping[str, Any], name: str, most: int = 2_000) -> str:
-    value = sent.get(name, "")
-    if not isinstance(value, str) or len(value) > most:
-        raise LogicLensError(f"{quoted(name)} must be a text of at most {most:,} characters.")
-    return value.strip()
-
-
 def _place(sent: Mapping[str, Any], name: str, most: int) -> int:
-    value = _text(sent, name, 9)
+    value = sent_text(sent, name, 9)
     if not value.isdecimal() or int(value) >= most:
         raise LogicLensError(f"{quoted(name)} is none of those that the page shows: reload it.")
     return int(value)
@@ -605,7 +599,7 @@ def _place(sent: Mapping[str, Any], name: str, most: int) -> int:
 
 def _rule(rules: RuleSet, sent: Mapping[str, Any]) -> tuple[RuleId, Cube]:
     """Return the rule that the page names by the place of its class and its number."""
-    place, _, number = _text(sent, "rule", 20).partition("-")
+    place, _, number = sent_text(sent, "rule", 20).partition("-")
     at = (int(place), int(number)) if place.isdecimal() and number.isdecimal() else (-1, -1)
     if not (0 <= at[0] < len(rules.rules) and 1 <= at[1] <= len(rules.rules[at[0]].cubes)):
         raise LogicLensError("the rule is not there any more: reload the page.")
@@ -620,9 +614,9 @@ def _literal(rules: RuleSet, sent: Mapping[str, Any]) -> tuple[RuleId, Literal]:
 
 def _condition_text(rules: RuleSet, sent: Mapping[str, Any]) -> str:
     """Return the condition that the page describes by a column, a comparison and a value; or as a text."""
-    if written := _text(sent, "text"):
+    if written := sent_text(sent, "text"):
         return written
-    column, sign, value = _text(sent, "column"), SIGNS.get(_text(sent, "sign")), _text(sent, "value")
+    column, sign, value = sent_text(sent, "column"), SIGNS.get(sent_text(sent, "sign")), sent_text(sent, "value")
     if not column:
         raise LogicLensError("choose a column for the new condition.")
     if sign is None:
@@ -660,7 +654,7 @@ def _add(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleS
 
 def _threshold(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleSet:
     rule, literal = _literal(rules, sent)
-    value = _text(sent, "value")
+    value = sent_text(sent, "value")
     if not value:
         raise LogicLensError(f"the threshold of {quoted(rules.predicate(literal.concept).column)} needs a value.")
     return rules.with_threshold(format_formula(Literal(literal.concept)), value, rule=rule, **note)

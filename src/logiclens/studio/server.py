@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 from logiclens.errors import LogicLensError, quoted, require_extra
 from logiclens.report.page import render as render_report
 from logiclens.studio import pages
-from logiclens.studio.choices import Choices
+from logiclens.studio.choices import MOST_TEXT, Choices, sent_text
 from logiclens.studio.editing import Editor
-from logiclens.studio.session import MOST_TEXT, OutOfDate, Session, text
+from logiclens.studio.session import OutOfDate, Session
 from logiclens.studio.work import Work, default_root
 
 with require_extra("studio", "the studio"):
@@ -149,7 +149,7 @@ class Studio:
         self.app = Doorkeeper(answers, lambda: (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         self._verbs: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
             "example": lambda sent: self.session.example(),
-            "open": lambda sent: self.session.open_kept(text(sent, "work")),
+            "open": lambda sent: self.session.open_kept(sent_text(sent, "work")),
             "close": lambda sent: self.session.close(),
             "learn": lambda sent: self.session.learn(read_choices(sent, self.session)),
             "cancel": lambda sent: self.session.cancel(),
@@ -160,7 +160,7 @@ class Studio:
             "redo": lambda sent: self._edited(lambda editor: editor.redo()),
             "show": lambda sent: self._edited(lambda editor: editor.show(place(sent, "version"))),
             "comment": lambda sent: self._edited(
-                lambda editor: editor.comment(place(sent, "version"), text(sent, "why").strip())
+                lambda editor: editor.comment(place(sent, "version"), sent_text(sent, "why"))
             ),
             "look": lambda sent: self._edited(lambda editor: editor.look()),
             "compare": lambda sent: pages.render(
@@ -384,7 +384,7 @@ def not_found() -> Response:
 
 def place(sent: Mapping[str, Any], name: str) -> int:
     """Return the number of a version, counted from 0, that the page sent as a text."""
-    given = text(sent, name)
+    given = sent_text(sent, name)
     if not given.isdecimal() or len(given) > 6:
         raise LogicLensError(f"{quoted(name)} is none of the versions that the page shows.")
     return int(given)
@@ -392,7 +392,7 @@ def place(sent: Mapping[str, Any], name: str) -> int:
 
 def number(sent: Mapping[str, Any], name: str, called: str) -> float | None:
     """Return a number that the page sent as a text; None if the field is empty."""
-    given = text(sent, name).strip()
+    given = sent_text(sent, name)
     if not given:
         return None
     try:
@@ -418,7 +418,7 @@ def read_choices(sent: Mapping[str, Any], session: Session) -> Choices:
     if not isinstance(used, list):
         raise LogicLensError("tick the columns to use.")
     kept = {column(given, "the columns to use") for given in used}
-    by = text(sent, "by")
+    by = sent_text(sent, "by")
     return Choices(
         target,
         tuple(name for name in columns if name not in kept and name != target),

@@ -20,22 +20,11 @@ from logiclens.formula.rule_set import RuleSet
 from logiclens.report.panel import Field, panel_fields
 from logiclens.report.result import Result, read_result
 from logiclens.storage import open_folder, scratch_folder, write_whole
-from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
+from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, sent_text, table_view
 from logiclens.studio.editing import Editor, forget_versions, kept_edits
 from logiclens.studio.learning import Learning
 from logiclens.studio.work import MODEL, Gone, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
-
-MOST_TEXT = 2_000
-"""The most characters of a text that the page sends."""
-
-
-def text(sent: Mapping[str, Any], name: str) -> str:
-    """Return a text that the page sent; an empty one if it sent none."""
-    value = sent.get(name, "")
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise LogicLensError(f"{quoted(name)} must be a text of at most {MOST_TEXT:,} characters.")
-    return value
 
 
 class OutOfDate(LogicLensError):
@@ -355,7 +344,7 @@ class Session:
         """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
         row: dict[str, Scalar | None] = {}
         for place, field in enumerate(self.fields()):
-            row[field.column] = cell(field, text(values, f"value-{place}").strip())
+            row[field.column] = cell(field, sent_text(values, f"value-{place}"))
         return self.shown().rules.why(row)
 
     def export(self, name: str) -> Download:
