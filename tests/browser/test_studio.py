@@ -206,6 +206,29 @@ def test_what_was_typed_stays_when_rules_change(visits, table):
     here.errors[:] = [one for one in here.errors if "400 (Bad Request)" not in one]
 
 
+def test_undo_pressed_twice_takes_two_edits_back(visits, table):
+    from playwright.sync_api import expect
+
+    here = visits()
+    page = opened_rules(here, table)
+    for number, value in ((2, "55"), (3, "60")):
+        move_threshold(page, value)
+        page.get_by_text(f"Version {number}").first.wait_for()
+    shown = page.locator("ol.versions li[aria-current] strong")
+    # The second time comes before the answer to the first.
+    twice = "(id) => { for (const _ of [1, 2]) document.getElementById(id).click(); }"
+    page.evaluate(twice, "undo")
+    expect(shown).to_have_text("Version 1")
+    page.evaluate(twice, "redo")
+    expect(shown).to_have_text("Version 3")
+    # Another rule may have taken the place of the removed one meanwhile: this is done once.
+    page.evaluate(twice, page.locator("button[id^=remove-]").first.get_attribute("id"))
+    expect(shown).to_have_text("Version 4")
+    page.locator("#undo").click()
+    expect(shown).to_have_text("Version 3")
+    assert len(here.tab.studio.session.editor().versions) == 4
+
+
 def test_edits_are_not_discarded_without_a_question(visits, table):
     here = visits()
     page = opened_rules(here, table)

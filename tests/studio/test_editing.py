@@ -110,6 +110,7 @@ def test_a_pinned_rule_stays_until_it_is_unpinned(learned):
         ({"move": "rule", "class": "0", "text": "agee >= 80"}, "'agee'"),
         ({"move": "rule", "class": "0", "column": "age", "sign": "at_least", "value": "old"}, "'old'"),
         ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": "old"}, "a number, got 'old'."),
+        ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": "not 60"}, "a number, got 'not 60'."),
         ({"move": "rule", "class": "0", "column": "sex", "sign": "is", "value": "1"}, "has '1' in 'sex'"),
         ({"move": "rule", "class": "0", "column": "", "sign": "is", "value": "1"}, "choose a column"),
         ({"move": "rule", "class": "0", "column": "age", "sign": "is", "value": ""}, "'age' needs a value"),
@@ -277,6 +278,78 @@ def test_a_comment_is_the_reason_of_the_changed_rule(learned):
     shown(learned.act("comment", version="3", why=""))
     shown(learned.act("comment", version="1", why=""))
     assert reasons(3) == ("the guideline says 65", None)
+
+
+def test_a_comment_keeps_reasons_of_versions_that_were_dropped(learned, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    editor = learned.studio.session.editor()
+    place = place_of(editor, "yes")
+    for age, why in (("61", "A"), ("62", "B"), ("63", "C")):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=why, **{"class": place}))
+
+    def reasons():
+        return [list(version.rules[int(place)].reasons.values()) for version in editor.versions]
+
+    assert reasons() == [[], ["A", "B"], ["A", "B", "C"]]
+    shown(learned.act("comment", version="1", why="B, said again"))
+    assert reasons() == [[], ["A", "B, said again"], ["A", "B, said again", "C"]]
+    shown(learned.act("comment", version="1", why=""))
+    assert reasons() == [[], ["A"], ["A", "C"]]
+
+
+@pytest.mark.parametrize("move", ["rule", "add"])
+@pytest.mark.parametrize(
+    ("column", "sign", "value"),
+    [
+        ("age", "is", "60 & sex is woman"),
+        ("age", "at_least", "60 and sex is woman"),
+        ("age", "below", "90 & age >= 20"),
+        ("age", "is", "missing"),
+        ("age", "is_not", "MISSING"),
+    ],
+)
+def test_a_value_that_says_more_is_refused(learned, move, column, sign, value):
+    editor = learned.studio.session.editor()
+    rule = first_rule(editor.rules)
+    sent = {"move": move, "rule": rule, "class": place_of(editor, "yes"), "column": column, "sign": sign}
+    answer = learned.act("edit", value=value, **sent)
+    assert (answer.status_code, answer.json()["error"]) == (
+        400, f"'age' is compared with one value, got {value!r}: add other conditions one by one.",
+    )  # fmt: skip
+    assert len(editor.versions) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "sign", "value", "meant"),
+    [
+        ("age", "is", "60", "age is 60"),
+        ("age", "is_not", "60", '~"age is 60"'),
+        ("age", "below", "60", '~"age >= 60"'),
+        ("age", "missing", "anything", "age is missing"),
+        ("lactate", "below", "2", "lactate < 2"),
+        ("lactate", "known", "", '~"lactate is missing"'),
+        ("sex", "is_not", "man", '~"sex is man"'),
+    ],
+)
+def test_one_value_is_one_condition(learned, column, sign, value, meant):
+    editor = learned.studio.session.editor()
+    place = place_of(editor, "no")
+    shown(learned.act("edit", move="rule", column=column, sign=sign, value=value, **{"class": place}))
+    [literal] = editor.rules.rules[int(place)].cubes[-1]
+    assert str(literal).replace('"', "") == meant.replace('"', "")
+
+
+def test_texts_may_read_like_conditions(tabs):
+    one, rows = tabs(), patients().replace({"man": "man & age is 5", "woman": "missing"})
+    assert one.upload(rows.to_csv(index=False).encode()).status_code == 200
+    shown(one.learn(rows))
+    one.wait("rules")
+    editor = one.studio.session.editor()
+    for value in ("man & age is 5", "missing"):
+        move = {"move": "rule", "class": place_of(editor, "no"), "column": "sex", "sign": "is", "value": value}
+        shown(one.act("edit", **move))
+        [literal] = editor.rules.rules[editor.rules.names.index("no")].cubes[-1]
+        assert editor.rules.predicate(literal.concept).value == value
 
 
 def test_versions_are_compared_by_figures_rules_and_answers(learned):

@@ -205,6 +205,32 @@ def test_a_protected_column_that_cannot_be_measured_says_so(fair, monkeypatch):
     assert text.count("Its groups could not be measured") == 2
 
 
+def test_infinite_values_of_one_protected_column_spoil_no_other(tabs, tmp_path):
+    folder = written_model(Knowledge(protected_columns=("sex", "ward"), forbidden_columns=("ward",)), tmp_path / "m")
+    rows = wards().astype({"ward": float})
+    rows.loc[3, "ward"] = np.inf
+    one = opened(tabs, folder, rows)
+    sex, ward = one.studio.session.shown().protected
+    check_groups(sex, one.studio.session.editor().rules, rows, rows["sex"])
+    assert ward.groups == ()
+    text = text_of(one.get("main").json()["main"])
+    assert text.count("Its groups could not be measured") == 1
+    assert "it has too many values, or one of them belongs to no group." in text
+
+
+def test_an_error_while_groups_are_told_apart_is_not_remembered(fair, monkeypatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError
+
+    editor = fair.studio.session.editor()
+    editor._grouped.clear()
+    with monkeypatch.context() as failing:
+        failing.setattr(type(editor.rows), "grouped", broken)
+        with pytest.raises(RuntimeError):
+            editor.result(editor.measured())
+    assert [len(one.groups) for one in editor.result(editor.measured()).protected] == [2, 4, 3]
+
+
 def test_the_report_measures_protected_columns_on_held_out_rows(learned):
     editor = learned.studio.session.editor()
     editor.learned = replace(editor.learned, protected=(ProtectedColumn("sex", (), ()),))

@@ -302,7 +302,7 @@ def test_a_broken_upload_leaves_the_open_work(learned):
 
 def test_an_upload_that_is_cut_off_leaves_nothing(tab):
     head = (
-        f"POST /{tab.studio.token}/upload?name=a.csv HTTP/1.1\r\nHost: 127.0.0.1:{tab.studio.port}\r\n"
+        f"POST /{tab.studio.token}/upload?name=a.csv&revision=0 HTTP/1.1\r\nHost: 127.0.0.1:{tab.studio.port}\r\n"
         f"Origin: {tab.origin}\r\nContent-Length: 1000000\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", tab.studio.port), timeout=10) as plain:
@@ -545,6 +545,18 @@ def test_an_upload_that_another_tab_overtook_is_refused(tab):
         assert b" 409 " in plain.makefile("rb").readline()
     assert tab.studio.session.work.record.name == "tumours.csv"
     assert len(list(tab.studio.session.root.iterdir())) == 1
+
+
+def test_an_upload_of_an_outdated_page_is_not_received(tab):
+    assert tab.act("example").status_code == 200
+    works = sorted(tab.studio.session.root.iterdir())
+    with begin_upload(tab.base, MANY) as plain:
+        # The answer comes before the second half is sent.
+        plain.settimeout(10)
+        answer = plain.makefile("rb").read()
+    assert b" 409 " in answer.splitlines()[0]
+    assert b"the work has changed in another tab" in answer
+    assert sorted(tab.studio.session.root.iterdir()) == works
 
 
 # Closing, killing and restoring -------------------------------------------------------------------------------------

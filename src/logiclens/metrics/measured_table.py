@@ -73,6 +73,14 @@ class Measured:
         return str(self.statistics)
 
 
+@dataclass(frozen=True)
+class Sides:
+    """The rows that lack a class and those that have it, and the weight of both in all rows and in each subgroup."""
+
+    words: tuple[Words, Words]
+    sizes: NDArray[np.float64]
+
+
 class MeasuredTable:
     """A table with classes, on which any rules can be measured.
 
@@ -306,11 +314,12 @@ class MeasuredTable:
         said = self._said(rules, fired, whole)
         per_class = []
         for place, rule in enumerate(rules.rules):
-            wholes = self._cells(whole, place, member[place])
+            sides = self._sides(member[place])
+            wholes = self._cells(whole, place, sides)
             cubes = [] if rule.is_complement else [
-                (cube, self._cells(fired[place], at, member[place])) for at, cube in enumerate(rule.cubes)
+                (cube, self._cells(fired[place], at, sides)) for at, cube in enumerate(rule.cubes)
             ]  # fmt: skip
-            decided = self._decided(said[place], member[place])
+            decided = self._decided(said[place], sides)
             per_class.append(
                 [
                     ClassStatistics(
@@ -390,16 +399,13 @@ class MeasuredTable:
             said[rules.otherwise] |= left
         return said
 
-    def _cells(self, fired: Sequence[Words], which: int, member: Words) -> NDArray[np.float64]:
-        """Return the six cells of `rule_statistics.count_fired`, for all rows and for each subgroup."""
-        others = np.zeros_like(member)
-        for place, words in enumerate(fired):
-            if place != which:
-                others |= words
-        mine = fired[which]
-        shared, alone = mine & others, mine & ~others
-        silent = self._frame.valid & ~mine
-        parts = [part & side for side in (~member, member) for part in (silent, shared, alone)]
+    def _sides(self, member: Words) -> Sides:
+        """Return which rows have a class and which have not, and their weight in all rows and in each subgroup."""
+        words = (self._frame.valid & ~member, member)
+        return Sides(words, self._grouped_sums(words))
+
+    def _grouped_sums(self, parts: Sequence[Words]) -> NDArray[np.float64]:
+        """Return the weight of the rows in each part, for all rows and for each subgroup."""
         return np.stack(
             [
                 self._sums([part & group for part in parts] if group is not None else parts)
@@ -407,11 +413,33 @@ class MeasuredTable:
             ]
         )
 
-    def _decided(self, said: Words, member: Words) -> list[DecisionStatistics]:
-        parts = [said & member, said & ~member, member & ~said, self._frame.valid & ~said & ~member]
+    def _counted(self, parts: Sequence[Words], sides: Sides) -> NDArray[np.float64]:
+        """Return the weight of the rows by subgroup, side, and part; those in no part come first.
+
+        Rows in no part are what is left of the side. Weights are added up instead, because a difference would round.
+        """
+        if self._weight is not None:
+            parts = [self._frame.valid & ~np.bitwise_or.reduce(parts, axis=0), *parts]
+        sums = self._grouped_sums([part & side for side in sides.words for part in parts])
+        cells = sums.reshape(len(sums), 2, len(parts))
+        if self._weight is not None:
+            return cells
+        return np.concatenate([(sides.sizes - cells.sum(axis=2))[:, :, None], cells], axis=2)
+
+    def _cells(self, fired: Sequence[Words], which: int, sides: Sides) -> NDArray[np.float64]:
+        """Return the six cells of `rule_statistics.count_fired`, for all rows and for each subgroup."""
+        others = np.zeros_like(self._frame.valid)
+        for place, words in enumerate(fired):
+            if place != which:
+                others |= words
+        mine = fired[which]
+        cells = self._counted([mine & others, mine & ~others], sides)
+        return cells.reshape(len(cells), 6)
+
+    def _decided(self, said: Words, sides: Sides) -> list[DecisionStatistics]:
         return [
-            DecisionStatistics(*self._sums([part & group for part in parts] if group is not None else parts).tolist())
-            for group in (None, *self._groups)
+            DecisionStatistics(right, wrong, missed, rejected)
+            for (rejected, wrong), (missed, right) in self._counted([said], sides).tolist()
         ]
 
     def _confusion(self, rules: RuleSet, member: Sequence[Words], said: Sequence[Words]) -> Confusion:

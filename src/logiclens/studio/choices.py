@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,16 @@ BINS = 16
 """The number of bars of a histogram of numbers or dates."""
 MOST_BARS = 10
 """The most values of a text column that get a bar."""
+MOST_TEXT = 2_000
+"""The most characters of a text that the page sends."""
+
+
+def sent_text(sent: Mapping[str, Any], name: str, most: int = MOST_TEXT) -> str:
+    """Return a text that the page sent, without spaces around it; an empty one if it sent none."""
+    value = sent.get(name, "")
+    if not isinstance(value, str) or len(value) > most:
+        raise LogicLensError(f"{quoted(name)} must be a text of at most {most:,} characters.")
+    return value.strip()
 
 
 @dataclass(frozen=True)

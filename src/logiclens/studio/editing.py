@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import CATEGORY
-from logiclens.formula.condition import ZERO_ONE, known_columns
+from logiclens.formula.condition import ZERO_ONE, known_columns, read_conditions
 from logiclens.formula.dnf import Cube, Literal
 from logiclens.formula.edits import RuleId
 from logiclens.formula.english import cube_words, literal_words
@@ -38,6 +38,7 @@ from logiclens.metrics.rule_statistics import AnswerCost, answer_costs, known
 from logiclens.report.panel import Choice, Field
 from logiclens.report.result import ConceptWords, Constraint, Editing, FiringCounts, ProtectedColumn, Result
 from logiclens.storage import open_folder, read_json, write_whole
+from logiclens.studio.choices import sent_text
 from logiclens.studio.told import edit_words
 from logiclens.studio.work import Work
 from logiclens.tables.frames import label_array
@@ -53,8 +54,8 @@ ORDERS = (">=", ">", "<=", "<")
 SIGNS = {
     "at_least": ">=",
     "below": "<",
-    "is": "is",
-    "is_not": "is not",
+    "is": "==",
+    "is_not": "!=",
     "missing": "is missing",
     "known": "is not missing",
 }
@@ -285,26 +286,32 @@ class Editor:
 
     @cached_property
     def _protected_values(self) -> dict[str, NDArray[np.object_]]:
-        """The group of each row by each protected column of the model that the table has."""
+        """The group of each row by each protected column of the model that the table has and that has groups."""
         columns = [one.column for one in self.learned.protected]
         # Columns that the rules do not need may be left out of the rows, but not of the table.
         table = self._work.table.frame.loc[self._problem.frame.index]
-        known = tuple(column for column in columns if column in table.columns)
+        known = [column for column in columns if column in table.columns]
         if not known:
             return {}
         from logiclens.estimator.knowledge import protected_values
 
-        return protected_values(Knowledge(protected_columns=known), table[list(known)])
+        found: dict[str, NDArray[np.object_]] = {}
+        for column in known:
+            # An infinite number, for example, belongs to no group.
+            with suppress(LogicLensError):
+                found |= protected_values(Knowledge(protected_columns=(column,)), table[[column]])
+        return found
 
     def _by_protected(self, *, is_held_out: bool) -> dict[str, MeasuredTable]:
         """Return the rows by the groups of each protected column that can be measured."""
         if is_held_out not in self._grouped:
             rows, places = (self.aside, self._held) if is_held_out else (self.rows, ~self._held)
-            found = self._grouped[is_held_out] = {}
+            found = {}
             for column, groups in self._protected_values.items():
                 # A column of too many values has no groups.
                 with suppress(LogicLensError):
                     found[column] = rows.grouped(groups[places], column)
+            self._grouped[is_held_out] = found
         return self._grouped[is_held_out]
 
     def _protected(self, rules: RuleSet, *, is_held_out: bool) -> tuple[ProtectedColumn, ...]:
@@ -320,10 +327,10 @@ class Editor:
 
     def edit(self, sent: Mapping[str, Any]) -> str:
         """Make a new version by one of the moves; return what was done. If the move is refused, nothing changes."""
-        move = _text(sent, "move")
+        move = sent_text(sent, "move")
         if move not in MOVES:
             raise LogicLensError(f"there is no move {quoted(move)}.")
-        why = _text(sent, "why", LONGEST_COMMENT) or None
+        why = sent_text(sent, "why", LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
         made = MOVES[move](self.rules, sent, {"why": why, "when": when})
         # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
@@ -372,13 +379,17 @@ class Editor:
             raise LogicLensError("the first version was learned: comment on an edit.")
         made = len(self.versions[number].history)
         for at in range(number, len(self.versions)):
-            rules = self.versions[at]
+            before, rules = self.versions[at - 1], self.versions[at]
             history = list(rules.history)
             history[made - 1] = replace(history[made - 1], why=shortened(text, LONGEST_COMMENT) or None)
-            pairs = zip(self.versions[at - 1].rules, rules.rules, strict=True)
-            explained = tuple(replace(now, reasons=_reasons(was, now, history[-1].why)) for was, now in pairs)
+            # Where versions between the two were dropped, the reasons of their edits stay.
+            others = len(rules.history) > len(before.history) + 1
+            explained = []
+            for was, now in zip(before.rules, rules.rules, strict=True):
+                kept = {cube: why for cube, why in now.reasons.items() if others and why != rules.history[-1].why}
+                explained.append(replace(now, reasons=_reasons(was, now, history[-1].why) | kept))
             seen = self._seen.pop(id(rules), None)
-            self.versions[at] = replace(rules, rules=explained, history=tuple(history))
+            self.versions[at] = replace(rules, rules=tuple(explained), history=tuple(history))
             if seen is not None:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
         self._save()
@@ -579,15 +590,8 @@ def _rule_texts(rules: RuleSet) -> tuple[str, ...]:
 # Moves ---------------------------------------------------------------------------------------------------------------
 
 
-def _text(sent: Mapping[str, Any], name: str, most: int = 2_000) -> str:
-    value = sent.get(name, "")
-    if not isinstance(value, str) or len(value) > most:
-        raise LogicLensError(f"{quoted(name)} must be a text of at most {most:,} characters.")
-    return value.strip()
-
-
 def _place(sent: Mapping[str, Any], name: str, most: int) -> int:
-    value = _text(sent, name, 9)
+    value = sent_text(sent, name, 9)
     if not value.isdecimal() or int(value) >= most:
         raise LogicLensError(f"{quoted(name)} is none of those that the page shows: reload it.")
     return int(value)
@@ -595,7 +599,7 @@ def _place(sent: Mapping[str, Any], name: str, most: int) -> int:
 
 def _rule(rules: RuleSet, sent: Mapping[str, Any]) -> tuple[RuleId, Cube]:
     """Return the rule that the page names by the place of its class and its number."""
-    place, _, number = _text(sent, "rule", 20).partition("-")
+    place, _, number = sent_text(sent, "rule", 20).partition("-")
     at = (int(place), int(number)) if place.isdecimal() and number.isdecimal() else (-1, -1)
     if not (0 <= at[0] < len(rules.rules) and 1 <= at[1] <= len(rules.rules[at[0]].cubes)):
         raise LogicLensError("the rule is not there any more: reload the page.")
@@ -610,9 +614,9 @@ def _literal(rules: RuleSet, sent: Mapping[str, Any]) -> tuple[RuleId, Literal]:
 
 def _condition_text(rules: RuleSet, sent: Mapping[str, Any]) -> str:
     """Return the condition that the page describes by a column, a comparison and a value; or as a text."""
-    if written := _text(sent, "text"):
+    if written := sent_text(sent, "text"):
         return written
-    column, sign, value = _text(sent, "column"), SIGNS.get(_text(sent, "sign")), _text(sent, "value")
+    column, sign, value = sent_text(sent, "column"), SIGNS.get(sent_text(sent, "sign")), sent_text(sent, "value")
     if not column:
         raise LogicLensError("choose a column for the new condition.")
     if sign is None:
@@ -624,7 +628,15 @@ def _condition_text(rules: RuleSet, sent: Mapping[str, Any]) -> str:
     if not value:
         raise LogicLensError(f"the condition on {quoted(column)} needs a value.")
     is_text = known_columns(rules).get(column) == CATEGORY.name
-    return f"{name} {sign} {json.dumps(value, ensure_ascii=False) if is_text else value}"
+    written = f"{name} {sign} {json.dumps(value, ensure_ascii=False) if is_text else value}"
+    first, *others = read_conditions(written, rules)
+    meant = first.predicate
+    about = first.literal.concept if meant is None else meant.column
+    if others or about != column or (meant is not None and meant.operator == "missing"):
+        raise LogicLensError(
+            f"{quoted(column)} is compared with one value, got {quoted(value)}: add other conditions one by one."
+        )
+    return written
 
 
 def _remove(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleSet:
@@ -642,7 +654,7 @@ def _add(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleS
 
 def _threshold(rules: RuleSet, sent: Mapping[str, Any], note: dict[str, Any]) -> RuleSet:
     rule, literal = _literal(rules, sent)
-    value = _text(sent, "value")
+    value = sent_text(sent, "value")
     if not value:
         raise LogicLensError(f"the threshold of {quoted(rules.predicate(literal.concept).column)} needs a value.")
     return rules.with_threshold(format_formula(Literal(literal.concept)), value, rule=rule, **note)

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from logiclens.errors import LogicLensError, quoted, require_extra
 from logiclens.report.page import render as render_report
 from logiclens.studio import pages
-from logiclens.studio.choices import Choices
+from logiclens.studio.choices import MOST_TEXT, Choices, sent_text
 from logiclens.studio.editing import Editor
-from logiclens.studio.session import MOST_TEXT, OutOfDate, Session, text
-from logiclens.studio.work import default_root
+from logiclens.studio.session import OutOfDate, Session
+from logiclens.studio.work import Work, default_root
 
 with require_extra("studio", "the studio"):
     import uvicorn
@@ -149,7 +149,7 @@ class Studio:
         self.app = Doorkeeper(answers, lambda: (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         self._verbs: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
             "example": lambda sent: self.session.example(),
-            "open": lambda sent: self.session.open_kept(text(sent, "work")),
+            "open": lambda sent: self.session.open_kept(sent_text(sent, "work")),
             "close": lambda sent: self.session.close(),
             "learn": lambda sent: self.session.learn(read_choices(sent, self.session)),
             "cancel": lambda sent: self.session.cancel(),
@@ -160,7 +160,7 @@ class Studio:
             "redo": lambda sent: self._edited(lambda editor: editor.redo()),
             "show": lambda sent: self._edited(lambda editor: editor.show(place(sent, "version"))),
             "comment": lambda sent: self._edited(
-                lambda editor: editor.comment(place(sent, "version"), text(sent, "why").strip())
+                lambda editor: editor.comment(place(sent, "version"), sent_text(sent, "why"))
             ),
             "look": lambda sent: self._edited(lambda editor: editor.look()),
             "compare": lambda sent: pages.render(
@@ -306,9 +306,18 @@ class Studio:
         """Take a file, chunk by chunk, into a private folder, and open it."""
         name = request.query_params.get("name", "")[:MOST_TEXT].replace("\\", "/").rpartition("/")[2] or "table"
 
-        async def taken() -> Any:
-            work = await run_in_threadpool(self.session.begin, name)
-            try:
+        seen = request.query_params.get("revision", "")
+        revision = int(seen) if seen.isdecimal() and len(seen) < 16 else None
+
+        def begun() -> Work:
+            with self.session.guard:
+                # A large file is not received in vain.
+                self.session.check_revision(revision)
+            return self.session.begin(name)
+
+        async def taken() -> Work:
+            work = await run_in_threadpool(begun)
+            with work.removed_on_failure():
                 n_bytes = 0
                 with work.upload.open("xb") as file:
                     async for chunk in request.stream():
@@ -319,24 +328,16 @@ class Studio:
                                 "logiclens explain, or fewer rows."
                             )
                         await run_in_threadpool(file.write, chunk)
-                return work
-            except BaseException:
-                await run_in_threadpool(work.remove)
-                raise
+            return work
 
-        def opened(work: Any) -> dict[str, Any]:
-            seen = request.query_params.get("revision", "")
-            try:
-                with self.session.guard:
-                    # Only now, because another tab may have changed the work while the file arrived.
-                    self.session.check_revision(int(seen) if seen.isdecimal() and len(seen) < 16 else None)
-                    if request.query_params.get("into") == "model":
-                        self.session.attach(work)
-                    else:
-                        self.session.take(work)
-            except BaseException:
-                work.remove()
-                raise
+        def opened(work: Work) -> dict[str, Any]:
+            with work.removed_on_failure(), self.session.guard:
+                # Again, because another tab may have changed the work while the file arrived.
+                self.session.check_revision(revision)
+                if request.query_params.get("into") == "model":
+                    self.session.attach(work)
+                else:
+                    self.session.take(work)
             with self.session.guard:
                 return self._shown()
 
@@ -352,9 +353,10 @@ class Studio:
         except NoSuchPage:
             return not_found()
         except OutOfDate as error:
-            return JSONResponse({"error": str(error), **await run_in_threadpool(self._shown)}, 409)
+            # Here and below, what is left of an upload is not read.
+            told = {"error": str(error), **await run_in_threadpool(self._shown)}
+            return JSONResponse(told, 409, {"Connection": "close"})
         except LogicLensError as error:
-            # What is left of an upload is not read.
             return JSONResponse({"error": str(error)}, 400, {"Connection": "close"})
         except ClientDisconnect:
             return Response(status_code=400)
@@ -382,7 +384,7 @@ def not_found() -> Response:
 
 def place(sent: Mapping[str, Any], name: str) -> int:
     """Return the number of a version, counted from 0, that the page sent as a text."""
-    given = text(sent, name)
+    given = sent_text(sent, name)
     if not given.isdecimal() or len(given) > 6:
         raise LogicLensError(f"{quoted(name)} is none of the versions that the page shows.")
     return int(given)
@@ -390,7 +392,7 @@ def place(sent: Mapping[str, Any], name: str) -> int:
 
 def number(sent: Mapping[str, Any], name: str, called: str) -> float | None:
     """Return a number that the page sent as a text; None if the field is empty."""
-    given = text(sent, name).strip()
+    given = sent_text(sent, name)
     if not given:
         return None
     try:
@@ -416,7 +418,7 @@ def read_choices(sent: Mapping[str, Any], session: Session) -> Choices:
     if not isinstance(used, list):
         raise LogicLensError("tick the columns to use.")
     kept = {column(given, "the columns to use") for given in used}
-    by = text(sent, "by")
+    by = sent_text(sent, "by")
     return Choices(
         target,
         tuple(name for name in columns if name not in kept and name != target),

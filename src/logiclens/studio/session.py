@@ -20,22 +20,11 @@ from logiclens.formula.rule_set import RuleSet
 from logiclens.report.panel import Field, panel_fields
 from logiclens.report.result import Result, read_result
 from logiclens.storage import open_folder, scratch_folder, write_whole
-from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, table_view
+from logiclens.studio.choices import Choices, TableView, check_choices, problem_of, sent_text, table_view
 from logiclens.studio.editing import Editor, forget_versions, kept_edits
 from logiclens.studio.learning import Learning
-from logiclens.studio.work import MODEL, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
+from logiclens.studio.work import MODEL, Gone, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
-
-MOST_TEXT = 2_000
-"""The most characters of a text that the page sends."""
-
-
-def text(sent: Mapping[str, Any], name: str) -> str:
-    """Return a text that the page sent; an empty one if it sent none."""
-    value = sent.get(name, "")
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise LogicLensError(f"{quoted(name)} must be a text of at most {MOST_TEXT:,} characters.")
-    return value
 
 
 class OutOfDate(LogicLensError):
@@ -188,38 +177,34 @@ class Session:
     def example(self) -> None:
         """Open the bundled example."""
         raw = breast_cancer()
-        work = self._begin("tumours.csv", ".csv")
-        write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
-        self.take(work)
+        with self._begin("tumours.csv", ".csv").removed_on_failure() as work:
+            write_whole(work.upload, raw.frame.assign(diagnosis=raw.labels).to_csv(index=False))
+            self.take(work)
 
     def open_model(self, folder: Path) -> None:
         """Open a copy of a saved model."""
         opened = open_folder(folder)
         read_result(opened.result())
-        work = self._begin(folder.name, "")
-        (work.folder / MODEL).mkdir()
-        for name, content in opened.files.items():
-            write_whole(work.folder / MODEL / name, content)
-        work.record = replace(work.record, stage="rules")
-        self._open(work)
+        with self._begin(folder.name, "").removed_on_failure() as work:
+            (work.folder / MODEL).mkdir()
+            for name, content in opened.files.items():
+                write_whole(work.folder / MODEL / name, content)
+            work.record = replace(work.record, stage="rules")
+            self._open(work)
 
     def open_table(self, path: Path) -> None:
         """Open a copy of a table."""
-        work = self.begin(path.name)
-        try:
-            shutil.copyfile(path, work.upload)
+        with self.begin(path.name).removed_on_failure() as work:
+            try:
+                shutil.copyfile(path, work.upload)
+            except OSError as error:
+                raise LogicLensError(f"cannot read {path}: {error.strerror or error}.") from None
             self.take(work)
-        except OSError as error:
-            work.remove()
-            raise LogicLensError(f"cannot read {path}: {error.strerror or error}.") from None
-        except LogicLensError:
-            work.remove()
-            raise
 
     def open_kept(self, key: str) -> None:
         """Go on with a work of an earlier start. Learning that was interrupted is at the columns again."""
         if key not in [kept.key for kept in self.kept()]:
-            raise LogicLensError("this work is not there any more: choose the file again.")
+            raise Gone
         work = Work.opened(self.root / key)
         if work.record.stage == "learning":
             work.change(stage="columns", problem="Learning was interrupted: start it again.")
@@ -359,7 +344,7 @@ class Session:
         """Return why the rules answer as they do on a row: one text, or the place of a choice, for each field."""
         row: dict[str, Scalar | None] = {}
         for place, field in enumerate(self.fields()):
-            row[field.column] = cell(field, text(values, f"value-{place}").strip())
+            row[field.column] = cell(field, sent_text(values, f"value-{place}"))
         return self.shown().rules.why(row)
 
     def export(self, name: str) -> Download:

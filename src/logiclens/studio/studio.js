@@ -4,7 +4,7 @@
   const GONE = "the studio does not answer: it may have been closed. Start it again with: logiclens studio";
   const body = document.body, main = document.getElementById("main");
   const problem = document.getElementById("problem"), status = document.getElementById("status");
-  let revision = Number(body.dataset.revision), busy = 0;
+  let revision = Number(body.dataset.revision), busy = 0, next = null;
 
   // A sentence begins with a capital letter; the name of a file or a column keeps its own.
   const capital = (text) => (/^[a-z]+[ ,:]/.test(text) && !/^[^'"“]{0,80}\.[a-z]{2,8} /.test(text) ? text[0].toUpperCase() : text[0]) + text.slice(1);
@@ -119,8 +119,19 @@
     document.getElementById("ask-" + answer).addEventListener("click", () => document.getElementById("ask").close(answer));
   }
 
+  // A step that is asked for while the page waits is done next. What names a rule is not: rules may have moved meanwhile.
+  const STEPS = ["undo", "redo"];
+  function stepOn(isDone) {
+    const button = isDone && next && main.querySelector("form[data-verb=" + next + "] button:enabled");
+    next = null;
+    if (button) button.click();
+  }
+
   async function act(form, button) {
-    if (busy) return;
+    if (busy) {
+      if (STEPS.includes(form.dataset.verb)) next = form.dataset.verb;
+      return;
+    }
     if (form.dataset.sure && !(await isSure(form.dataset.asks, form.dataset.sure))) return;
     const into = form.dataset.into;
     tell("");
@@ -130,6 +141,7 @@
     if (answer.main !== undefined) show(answer, answer.error ? null : form);
     tell(answer.error);
     if (answer.said) status.textContent = answer.said;
+    stepOn(!answer.error);
   }
 
   async function upload(file) {
@@ -142,6 +154,7 @@
     if (told) told.textContent = "";
     if (answer.revision !== undefined) show(answer);
     tell(answer.error);
+    stepOn(false);
   }
 
   // A file is saved only if it was made; what went wrong is told on the page.
@@ -166,6 +179,7 @@
       tell(GONE);
     } finally {
       busy -= 1;
+      stepOn(problem.hidden);
     }
   }
 
@@ -216,6 +230,8 @@
     if (now.revision !== revision && !busy) {
       const answer = await ask("main");
       if (answer.revision !== undefined && answer.revision !== revision) show(answer);
+      // Another tab has changed what the step would be taken from.
+      stepOn(false);
     }
     const words = document.getElementById("progress-words"), share = document.getElementById("share");
     if (now.progress && words) {

@@ -14,8 +14,10 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -92,6 +94,14 @@ class Record:
             raise LogicLensError(f"the work names an upload of no known format, {quoted(self.suffix)}.")
 
 
+class Gone(LogicLensError):
+    """The work is not there any more: another studio has closed it, or it became too old."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("this work is not there any more: choose the file again.")
+
+
 @dataclass(frozen=True)
 class Kept:
     """A work of an earlier start that can be gone on with."""
@@ -125,25 +135,42 @@ class Work:
     def begin(cls, root: Path, name: str, suffix: str) -> Work:
         """Make a private folder for a new work, and lock it; `keep` makes it a work when its files are whole."""
         private_folder(root)
+        record = Record(KIND, SCHEMA, name, suffix, "columns")
         for _ in range(MOST_TRIES):
             folder = root / secrets.token_hex(8)
             folder.mkdir(0o700)
-            # Another studio that starts in this moment may remove the folder before it is locked.
-            with suppress(LogicLensError, FileNotFoundError):
-                return cls(folder, Record(KIND, SCHEMA, name, suffix, "columns"))
+            try:
+                return cls(folder, record)
+            except (LogicLensError, FileNotFoundError):
+                # Another studio that starts in this moment may remove the folder before it is locked.
+                remove_folder(folder)
         raise LogicLensError(f"no folder in {root} can be locked: name another one with --work.")
 
     @classmethod
     def opened(cls, folder: Path) -> Work:
-        """Open a work of an earlier start, and lock it; refuse one that another studio has open."""
-        descriptor = lock(folder)
+        """Open a work of an earlier start, and lock it; refuse one that another studio has open, or has closed."""
         try:
+            descriptor = lock(folder)
+        except FileNotFoundError:
+            raise Gone from None
+        try:
+            if not (folder / RECORD).exists():
+                raise Gone
             work = cls(folder)
         except BaseException:
             unlock(descriptor)
             raise
         work._lock = descriptor
         return work
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[Work]:
+        """Remove a new work whose files do not become whole, whatever stops them."""
+        try:
+            yield self
+        except BaseException:
+            self.remove()
+            raise
 
     def leave(self) -> None:
         """Leave the work in its folder for others to open."""
@@ -214,10 +241,24 @@ class Work:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove the folder of a work; the record goes first, so that a rest is no work."""
+    """Remove the folder of a work.
+
+    The record goes first, so that a leftover is no work; the lock goes last, so that a leftover is known as one.
+    """
     with suppress(OSError):
-        (folder / RECORD).unlink()
-    shutil.rmtree(folder, ignore_errors=True)
+        for name in sorted(os.listdir(folder), key=lambda name: (name != RECORD, name == LOCK)):
+            if name == LOCK and os.listdir(folder) != [LOCK]:
+                return
+            _remove(folder / name)
+        folder.rmdir()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def write_record(folder: Path, record: Record) -> None:
@@ -289,26 +330,56 @@ def last_change(folder: Path) -> float:
 
 
 def remove_old(root: Path, *, days: float = DAYS, but: Path | None = None) -> None:
-    """Remove what nobody has open and nobody changed for some days, and at once what an upload left that was cut off.
+    """Remove works that nobody has open and nobody changed for some days, and at once the leftovers of cut-off uploads.
 
     Args:
-        root: the folder of all works.
+        root: the folder of all works; folders in it that are no works stay.
         days: how long a work is kept after its last change. Default: seven days.
         but: a work that stays because it is open here, where the system has no locks. Default: None.
     """
     for folder in _folders(root):
         with suppress(OSError, LogicLensError):
-            # Without locks, nobody knows whether an upload still arrives.
-            is_rest = fcntl is not None and not (folder / RECORD).exists()
-            if folder == but or not (is_rest or time.time() - last_change(folder) > days * 86_400):
+            if folder == but or not _is_due(folder, days):
+                continue
+            if not os.listdir(folder):
+                # Without a file it cannot be locked, and whoever begins a work in it makes another folder.
+                folder.rmdir()
                 continue
             descriptor = lock(folder)
             try:
-                # The upload may have become whole, and been left, before the lock was free.
-                if not (is_rest and (folder / RECORD).exists()):
+                # Another studio may have changed it, or its upload become whole, before the lock was free.
+                if _is_due(folder, days):
                     remove_folder(folder)
             finally:
                 unlock(descriptor)
+
+
+def _is_due(folder: Path, days: float) -> bool:
+    """Return whether a folder is a work that became too old, or the leftover of an upload: ours, without a record."""
+    has_record = (folder / RECORD).exists()
+    # Other programs may name their folders alike.
+    if not (_has_lock(folder) or (_is_work(folder) if has_record else not os.listdir(folder))):
+        return False
+    # Without locks, nobody knows whether an upload still arrives.
+    is_leftover = fcntl is not None and not has_record
+    return is_leftover or time.time() - last_change(folder) > days * 86_400
+
+
+def _is_work(folder: Path) -> bool:
+    """Return whether a studio of any release wrote the record of a folder."""
+    try:
+        return bool(read_json(folder / RECORD).get("kind") == KIND)
+    except LogicLensError:
+        return False
+
+
+def _has_lock(folder: Path) -> bool:
+    """Return whether a folder holds a lock as we make it: an empty file."""
+    try:
+        found = os.lstat(folder / LOCK)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and not found.st_size
 
 
 def _folders(root: Path) -> list[Path]:
