@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -281,6 +282,21 @@ def test_an_upload_that_unpacks_to_too_much_is_refused(tab, learned, monkeypatch
         f"small.{kind} unpacks to more than 1,000,000 bytes, the most that are read here: take fewer rows or columns."
     )
     assert files_below(tab.studio.session.root) == before
+
+
+def test_a_full_disk_is_told_in_one_sentence(tab, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("logiclens.studio.session.write_whole", full)
+    monkeypatch.setattr("logiclens.studio.work.os.fsync", full)
+    for answer in (tab.act("example"), tab.upload(TABLE)):
+        assert answer.status_code == 400
+        assert answer.json()["error"] == (
+            f"the studio cannot write into {tab.studio.session.root}: No space left on device."
+        )
+    assert files_below(tab.studio.session.root) == []
+    assert tab.studio.session.stage == "start"
 
 
 def test_a_packed_upload_below_the_limit_is_read(tab, monkeypatch):

@@ -358,6 +358,9 @@ class Studio:
             return JSONResponse(told, 409, {"Connection": "close"})
         except LogicLensError as error:
             return JSONResponse({"error": str(error)}, 400, {"Connection": "close"})
+        except OSError as error:
+            said = f"the studio cannot write into {self.session.root}: {error.strerror or error}."
+            return JSONResponse({"error": said}, 400, {"Connection": "close"})
         except ClientDisconnect:
             return Response(status_code=400)
 
