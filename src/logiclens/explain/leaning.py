@@ -139,7 +139,14 @@ def _reason(
         if gain < LEAST_GAIN:
             parts.append("adding it would gain nothing")
         else:
-            parts.append(f"adding it would gain {figure(100 * gain, 'points of F1')}{earn}")
+            gains = f"adding it would gain {figure(100 * gain, 'points of F1')}"
             if price is None or gain > price:
-                parts.append("still the search preferred the shorter rule")
+                # The search has more to weigh than what is measured here.
+                gains += (
+                    " by the labels alone, and the search also weighs the network's answers and on how many rows a "
+                    "rule fires"
+                )
+            else:
+                gains += earn
+            parts.append(gains)
     return "; ".join(parts) or "the search left it out"
