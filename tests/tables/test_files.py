@@ -202,15 +202,51 @@ def test_the_vdem_file_is_what_pandas_reads(data_folder):
     pd.testing.assert_frame_equal(read_table(path).frame, pd.read_csv(path))
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+TEXTS = [pa.string(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string()), pa.string_view(), pa.large_string()]
+
+
+@pytest.mark.parametrize("kind", TEXTS, ids=str)
 def test_a_repeated_text_of_parquet_counts_each_time(tmp_path, kind):
-    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 1] * 1_000, pa.int32()), ["x" * 2_000, "é"]).cast(kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 1] * 1_000, pa.int32()), ["x" * 2_000, "é"])
+    column = column if pa.types.is_dictionary(kind) else column.cast(pa.string()).cast(kind)
     path, n_bytes = tmp_path / "t.parquet", 1_000 * 2_000 + 1_000 * 2
     parquet.write_table(pa.table({"n": range(3_000), "t": column}), path)
     assert path.stat().st_size < 50_000
     pd.testing.assert_frame_equal(read_table(path, most_bytes=n_bytes).frame, read_table(path).frame)
     with pytest.raises(LogicLensError, match=r"t.parquet unpacks to more than 2,001,999 bytes"):
         read_table(path, most_bytes=n_bytes - 1)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "told"), [("DELTA_LENGTH_BYTE_ARRAY", None), ("DELTA_BYTE_ARRAY", "of which nobody knows how large")]
+)
+def test_texts_of_parquet_without_a_dictionary_are_read_or_refused(tmp_path, encoding, told):
+    table = pa.table({"n": range(300), "t": [f"common {place}" for place in range(300)]})
+    parquet.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding={"t": encoding})
+    expected = read_table(tmp_path / "t.parquet").frame
+    if told is None:
+        pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet", most_bytes=100_000).frame, expected)
+        with pytest.raises(LogicLensError, match=r"unpacks to more than 2,000 bytes"):
+            read_table(tmp_path / "t.parquet", most_bytes=2_000)
+    else:
+        with pytest.raises(LogicLensError, match=told):
+            read_table(tmp_path / "t.parquet", most_bytes=100_000)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ([("n", pa.array([b"x" * 5_000] * 1_000, pa.binary(5_000)))], "unpacks to more than 1,000,000 bytes"),
+        ([("n", pa.array(["x" * 5_000] * 1_000)), ("n", pa.array(range(1_000)))], "are both named 'n'"),
+    ],
+    ids=["fixed size", "two names"],
+)
+def test_columns_of_parquet_are_refused_before_they_are_read(tmp_path, monkeypatch, columns, told):
+    names, arrays = zip(*columns, strict=True)
+    parquet.write_table(pa.Table.from_arrays(list(arrays), names=list(names)), tmp_path / "t.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, "read", None)
+    with pytest.raises(LogicLensError, match=told):
+        read_table(tmp_path / "t.parquet", most_bytes=1_000_000)
 
 
 def test_a_list_of_parquet_is_refused_before_it_is_read(tmp_path, monkeypatch):

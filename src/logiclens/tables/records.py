@@ -18,6 +18,8 @@ from logiclens.tables.dtypes import as_floats, checked_names, kind_of, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence, unpacks_to_more
 from logiclens.tables.streams import chunk_rows
 
+_INDEX = "__index_level_[0-9]+__"
+"""The names of unnamed indices of pandas frames."""
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 
 
@@ -197,7 +199,7 @@ class ParquetTable:
             names = file.schema_arrow.names
         self._size = size or chunk_rows(len(names))
         # The unnamed index of a pandas frame is not a column of the table.
-        kept = [key for key in names if not re.fullmatch("__index_level_[0-9]+__", key)]
+        kept = [key for key in names if not re.fullmatch(_INDEX, key)]
         checked_names(kept, name)
         self.dtypes: dict[str, Any] = {}
         for chunk in self._batches(kept):
@@ -287,7 +289,10 @@ def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int
     try:
         with path.open("rb") as file:
             opened = parquet.ParquetFile(file)
-            for field in opened.schema_arrow:
+            fields = [field for field in opened.schema_arrow if not re.fullmatch(_INDEX, field.name)]
+            # Before anything is read: what is refused takes no memory.
+            names = checked_names([field.name for field in fields], name)
+            for field in fields:
                 if arrow.types.is_nested(field.type):
                     raise _no_single_value(field.name, name, field.type)
             table = opened.read() if most_bytes is None else _bounded(opened, file, name, most_bytes)
@@ -296,24 +301,31 @@ def read_parquet(path: Path, name: str, missing: frozenset[str], most_bytes: int
             raise
         raise LogicLensError(f"{name} is not a whole Parquet file: {sentence(error)}.") from None
     # The unnamed index of a pandas frame is not a column of the table.
-    kept = [place for place, key in enumerate(table.column_names) if not re.fullmatch("__index_level_[0-9]+__", key)]
-    table = table.select(kept)
-    names = checked_names(table.column_names, name)
+    table = table.select([place for place, key in enumerate(table.column_names) if not re.fullmatch(_INDEX, key)])
     columns = zip(names, table.columns, strict=True)
     return typed(pd.DataFrame({key: _arrow_column(cells, key, name, missing) for key, cells in columns}))
 
 
 def _bounded(opened: Any, file: BinaryIO, name: str, most_bytes: int) -> Any:
-    """Read a Parquet file that unpacks to a number of bytes at most, where each cell takes eight or its text."""
+    """Read a Parquet file that unpacks to a number of bytes at most, where a cell takes eight or more, or its text."""
     import pyarrow as arrow
     from pyarrow import compute, parquet
 
-    head = opened.metadata
-    said = sum(head.row_group(place).total_byte_size for place in range(head.num_row_groups))
-    if max(said, 8 * head.num_rows * head.num_columns) > most_bytes:
+    head, kinds = opened.metadata, {field.name: _storage(field.type) for field in opened.schema_arrow}
+    groups = [head.row_group(place) for place in range(head.num_row_groups)]
+    texts = [key for key, kind in kinds.items() if any(is_one(kind) for is_one in _of_any_length(arrow))]
+    for key, used in _encodings(groups).items():
+        if key in texts and "DELTA_BYTE_ARRAY" in used:
+            raise LogicLensError(
+                f"the column {quoted(key)} of {name} is written as DELTA_BYTE_ARRAY, of which nobody knows how large "
+                "it becomes: write it as pyarrow does by default."
+            )
+        if key in texts and "DELTA_LENGTH_BYTE_ARRAY" in used and not any("DICTIONARY" in one for one in used):
+            # Each text is there in full, and cannot be read as a dictionary.
+            texts.remove(key)
+    width = sum(8 if key in texts else max(8, _width(kind)) for key, kind in kinds.items())
+    if max(sum(group.total_byte_size for group in groups), width * head.num_rows) > most_bytes:
         raise unpacks_to_more(name, most_bytes)
-    is_text = (arrow.types.is_string, arrow.types.is_large_string, arrow.types.is_binary, arrow.types.is_large_binary)
-    texts = [field.name for field in opened.schema_arrow if any(is_one(field.type) for is_one in is_text)]
     # A text that many rows repeat is in the file once, and as a dictionary it is in memory once too.
     table = parquet.ParquetFile(file, read_dictionary=texts).read()
     n_bytes = 0
@@ -324,6 +336,36 @@ def _bounded(opened: Any, file: BinaryIO, name: str, most_bytes: int) -> Any:
     if n_bytes > most_bytes:
         raise unpacks_to_more(name, most_bytes)
     return table
+
+
+def _storage(kind: Any) -> Any:
+    """Return the type in which the values of a type of Arrow are stored."""
+    kind = getattr(kind, "storage_type", kind)
+    return getattr(kind, "value_type", kind)
+
+
+def _of_any_length(arrow: Any) -> list[Any]:
+    """Return the questions whether a type of Arrow is text or bytes of any length."""
+    kinds = ("string", "large_string", "binary", "large_binary", "string_view", "binary_view")
+    return [getattr(arrow.types, f"is_{kind}") for kind in kinds if hasattr(arrow.types, f"is_{kind}")]
+
+
+def _width(kind: Any) -> int:
+    """Return how many bytes a value of a type of Arrow takes; 0 if that depends on the value."""
+    try:
+        return int(kind.bit_width) // 8
+    except ValueError:
+        return 0
+
+
+def _encodings(groups: Sequence[Any]) -> dict[str, set[str]]:
+    """Return how the values of each column are written."""
+    found: dict[str, set[str]] = {}
+    for group in groups:
+        for place in range(group.num_columns):
+            column = group.column(place)
+            found.setdefault(column.path_in_schema, set()).update(column.encodings)
+    return found
 
 
 def _no_single_value(key: str, name: str, kind: Any) -> LogicLensError:
