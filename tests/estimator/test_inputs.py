@@ -303,8 +303,8 @@ def test_rules_that_a_constant_answer_beats_are_told(exact):
     assert len(told) == (not exact)
     for note in told:
         network, rules = model.predict(frame), model.rules_.predict(frame)
-        assert f"as the network does on only {100 * (network == rules).mean():.0f}% of the 900 training rows" in note
-        assert f"always answering 'well' would on {100 * (network == 'well').mean():.0f}%" in note
+        assert f"as the network does on only {100 * (network == rules).mean():.1f}% of the 900 training rows" in note
+        assert f"always answering 'well' would on {100 * (network == 'well').mean():.1f}%" in note
 
 
 def test_a_classifier_checks_its_rules():

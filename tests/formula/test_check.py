@@ -281,7 +281,7 @@ def test_the_result_reads_as_sentences() -> None:
         "  the class is no: it holds if income is below 20, and fails if income is at least 20"
     )
     assert str(rules.check("monotone in 'income'", of="yes")) == (
-        "increasing in 'income': yes, a rule that fires still fires where 'income' is higher"
+        "increasing in 'income': yes, where it holds, it still holds where 'income' is higher"
     )
     assert str(rules.check("never uses 'old'")) == (
         "never uses 'old': no, 1 of 2 classes fails\n"

@@ -635,7 +635,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10})
         >>> model = EntropyClassifier(knowledge=known, exact=True).fit(table, ["well", "well", "ill", "ill"] * 10)
         >>> print(*model.knowledge_proofs())
-        a higher 'age' never takes ill from a row: yes, a rule that fires still fires where 'age' is higher
+        a higher 'age' never takes ill from a row: yes, where it holds, it still holds where 'age' is higher
         """
         self._check_fitted()
         return proofs_of(self)
@@ -674,8 +674,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
         most = wilson_interval(agreement * table.n_counted, table.n_counted)[1]
         rows = "training rows" if self.set_aside_ is None else "held-out rows"
-        told = f"the rules decide as the network does on only {percent(agreement)} of the {table.n_counted:,} {rows}"
-        if most < LOW_FIDELITY:
+        low = most < LOW_FIDELITY
+        share = percent(agreement, 0 if low else 1)
+        told = f"the rules decide as the network does on only {share} of the {table.n_counted:,} {rows}"
+        if low:
             return (
                 f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where "
                 "the rules decide."
@@ -687,8 +689,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if most >= constant:
             return None
         return (
-            f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant)}, so "
-            "they do not explain it: fit with exact=True, where the rules decide."
+            f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant, 1)}, "
+            "so a constant answer tells its answers better: fit with exact=True, where the rules decide."
         )
 
     def _rarity_note(self) -> str | None:

@@ -141,11 +141,7 @@ def _reason(
         else:
             gains = f"adding it would gain {figure(100 * gain, 'points of F1')}"
             if price is None or gain > price:
-                # The search has more to weigh than what is measured here.
-                gains += (
-                    " by the labels alone, and the search also weighs the network's answers and on how many rows a "
-                    "rule fires"
-                )
+                gains += " by the labels; the search has other aims and limits too"
             else:
                 gains += earn
             parts.append(gains)

@@ -299,7 +299,7 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | M
     found = question.first(question.steps(asked.increasing), cubes)
     if found is None:
         where = f"where {asked.column!r} is {'higher' if asked.increasing else 'lower'}"
-        return Check(True, asked, f"a rule that fires still fires {where}")
+        return Check(True, asked, f"where it holds, it still holds {where}")
     return Check(False, asked, found.told, found)
 
 

@@ -242,7 +242,7 @@ def known_subject(name: str, rules: DecisionRules) -> Subject | None:
 
 
 def _unknown(name: str, rules: DecisionRules) -> LogicLensError:
-    if _OPERATOR.match(name) is not None:
+    if name.startswith(("<", ">", "=", "!", "≥", "≤", "≠")):
         return LogicLensError(f"a condition begins with its column, such as 'age >= 70', got {quoted(name)}.")
     columns = list(known_columns(rules))
     near = nearest(name, columns)

@@ -852,7 +852,7 @@ def prove(rules: DecisionRules, bound: BoundKnowledge) -> tuple[Proof, ...]:
     >>> for proof in prove(rules, known.bound_to(table)):
     ...     print(proof)
     no rule implies age >= 70: no, the rule of died, age >= 75, implies it, as where age is at least 75
-    a lower 'well' never takes died from a row: yes, a rule that fires still fires where 'well' is lower
+    a lower 'well' never takes died from a row: yes, where it holds, it still holds where 'well' is lower
     """
     knowledge, names = bound.knowledge, bound.table.classes
     proofs = [_never_uses(rules, column, None) for column in knowledge.removed]
