@@ -137,6 +137,7 @@ def test_a_workbook_is_not_printed() -> None:
     ("form", "name", "told"),
     [
         ("xlsx", "rules.csv", "cannot write rules.csv: it would hold Excel; its name must end in .xlsx."),
+        ("json", "rules.xlsm", "cannot write rules.xlsm: it would hold JSON; say --to xlsx, or name another file."),
         ("sql", "rules.XLSX", "cannot write rules.XLSX: it would hold SQL; say --to xlsx, or name another file."),
     ],
 )

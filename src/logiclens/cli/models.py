@@ -14,7 +14,7 @@ from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, print_error, write_json, write_text
 from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError, quoted
-from logiclens.export.registry import FORMATS, ExportFormat, format_named
+from logiclens.export.registry import ExportFormat, format_named
 from logiclens.formula.diff import (
     MAX_DIFF_CUBES,
     CubeChange,
@@ -143,13 +143,14 @@ def export_rules(
 
 def _check_suffix(asked: ExportFormat, out: str) -> None:
     """Refuse a name that makes a program take text for a workbook, or a workbook for text."""
-    suffix = Path(out).suffix.lower()
-    for one in FORMATS:
-        if one.is_binary and (one is asked) != (suffix == one.suffix):
-            mend = (
-                f"its name must end in {one.suffix}" if one is asked else f"say --to {one.name}, or name another file"
-            )
-            raise LogicLensError(f"cannot write {out}: it would hold {asked.title}; {mend}.")
+    from logiclens.tables.formats import WORKBOOK
+
+    path = Path(out)
+    suffix = path.suffix.lower()
+    if asked.is_binary and suffix != asked.suffix and (path.is_file() or not path.exists()):
+        raise LogicLensError(f"cannot write {out}: it would hold {asked.title}; its name must end in {asked.suffix}.")
+    if not asked.is_binary and suffix in WORKBOOK:
+        raise LogicLensError(f"cannot write {out}: it would hold {asked.title}; say --to xlsx, or name another file.")
 
 
 def _statistics(opened: ModelFolder, rules: RuleSet) -> StatisticsRecord | None:

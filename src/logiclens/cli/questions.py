@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +55,7 @@ class RowSource:
             raise LogicLensError(
                 "name the row with --row age=70,sex=man, or a table DATA with --rows 1-5: one of them."
             )
-        if self.table is not None and "=" in (asked := str(self.table.source)) and not Path(asked).exists():
+        if self.table is not None and "=" in (asked := str(self.table.source)) and not os.path.exists(asked):
             raise LogicLensError(f"there is no file {named(asked)}; a row is given as --row {named(asked)}.")
         if self.numbers is not None:
             if self.table is None:

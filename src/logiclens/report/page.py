@@ -246,7 +246,7 @@ def no_better(result: Result) -> str:
     ]
     if not found:
         return f"Do not rely on these rules: on {rows} they are not better than {always}."
-    if head.right.value == head.always_right.value:
+    if math.isclose(head.right.value or 0, head.always_right.value or 0):
         return f"On {rows}, these rules are right as often as {always}, and they find {enumeration(found)}."
     return (
         f"On {rows}, these rules are right less often than {always}, but they find {enumeration(found)}: use them only "
