@@ -17,7 +17,7 @@ from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.studio.pages import EXPORTS
 from tests.cli_runs import logiclens
-from tests.studio.conftest import patients
+from tests.studio.conftest import full, patients
 
 
 def shown(answer) -> str:
@@ -138,6 +138,34 @@ def test_half_a_character_in_a_comment_changes_nothing(learned):
     answer = learned.client.post(learned.base + "api/edit", content=body, headers=headers)
     assert (answer.status_code, answer.json()["error"]) == (400, "the page sent something that is not JSON.")
     assert (len(editor.versions), learned.studio.session.revision) == (1, revision)
+
+
+@pytest.mark.parametrize("verb", ["edit", "undo", "redo", "show", "comment", "look"])
+def test_a_full_disk_leaves_rules_and_versions(learned, monkeypatch, verb):
+    editor = learned.studio.session.editor()
+    place, kept = place_of(editor, "yes"), learned.studio.session.work.folder / "versions.json"
+    for age in ("61", "62", "63"):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why="as before", **{"class": place}))
+    shown(learned.act("undo"))
+    sent = {
+        "edit": {"move": "rule", "text": "age >= 64", "class": place},
+        "show": {"version": "0"},
+        "comment": {"version": "1", "why": "another"},
+    }.get(verb, {})
+
+    def state():
+        versions = [to_dict(version) for version in editor.versions]
+        return versions, editor.at, editor.looks, editor.held_out_right(), learned.get("export/sql").content
+
+    before, page, written = state(), learned.get("main").json(), kept.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr("logiclens.studio.editing.write_whole", full)
+        refused = learned.act(verb, **sent)
+    assert (refused.status_code, "No space left on device" in refused.json()["error"]) == (400, True)
+    assert (state(), learned.get("main").json(), kept.read_bytes()) == (before, page, written)
+    shown(learned.act(verb, **sent))
+    assert kept.read_bytes() != written
+    assert len(json.loads(kept.read_bytes())["versions"]) == len(editor.versions)
 
 
 def test_a_threshold_that_is_no_number_names_the_column(learned):
