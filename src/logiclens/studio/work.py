@@ -197,8 +197,9 @@ class Work:
 
     def change(self, **changes: Any) -> None:
         """Write a changed record, whole or not at all."""
-        self.record = replace(self.record, **changes)
-        write_record(self.folder, self.record)
+        changed = replace(self.record, **changes)
+        write_record(self.folder, changed)
+        self.record = changed
 
     @property
     def table_name(self) -> str:
