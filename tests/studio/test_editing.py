@@ -168,6 +168,17 @@ def test_a_full_disk_leaves_rules_and_versions(learned, monkeypatch, verb):
     assert len(json.loads(kept.read_bytes())["versions"]) == len(editor.versions)
 
 
+@pytest.mark.parametrize("path", ["report", "export/model"])
+def test_a_full_disk_is_told_where_a_file_was_asked(learned, monkeypatch, path):
+    shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))
+    monkeypatch.setattr("logiclens.studio.editing.write_whole", full)
+    monkeypatch.setattr("logiclens.studio.session.scratch_folder", full)
+    answer = learned.get(path)
+    sentence = f"the studio cannot write into {learned.studio.session.root}: No space left on device."
+    assert (answer.status_code, answer.text) == (400, sentence)
+    assert learned.studio.session.editor().looks == 0
+
+
 def test_a_threshold_that_is_no_number_names_the_column(learned):
     rule, condition, _ = movable(learned.studio.session.editor().rules)
     answer = learned.act("edit", move="threshold", rule=rule, condition=condition, value="seventy")
