@@ -109,6 +109,16 @@ def test_old_works_without_locks_are_removed(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [young]
 
 
+def test_old_leftovers_without_locks_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(works, "fcntl", None)
+    old, young = (Session(tmp_path).begin("patients.csv") for _ in range(2))
+    for work in (old, young):
+        work.upload.write_text("name,age\nJane Doe,70\n")
+    make_old(old.folder)
+    assert Session(tmp_path).kept() == []
+    assert list(tmp_path.iterdir()) == [young.folder]
+
+
 def test_a_work_that_changes_before_it_is_locked_stays(tmp_path, monkeypatch):
     folder, lock = written_work(tmp_path), works.lock
     make_old(folder)
