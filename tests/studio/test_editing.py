@@ -336,6 +336,46 @@ def test_a_comment_keeps_reasons_of_versions_that_were_dropped(learned, monkeypa
     assert reasons() == [[], ["A"], ["A", "C"]]
 
 
+def test_equal_comments_of_dropped_versions_are_told_apart(learned, tabs, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    place = place_of(learned.studio.session.editor(), "yes")
+    for age, why in (("61", "guideline"), ("62", "guideline"), ("63", "C")):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=why, **{"class": place}))
+    work, root = learned.studio.session.work, learned.studio.session.root
+
+    def comment_and_read(tab):
+        shown(tab.act("comment", version="1", why="because of Dr. B"))
+        versions = tab.studio.session.editor().versions
+        return [list(version.rules[int(place)].reasons.values()) for version in versions]
+
+    expected = [[], ["guideline", "because of Dr. B"], ["guideline", "because of Dr. B", "C"]]
+    assert comment_and_read(learned) == expected
+    shown(learned.act("comment", version="1", why="guideline"))
+    learned.ends()
+    tab = tabs(root)
+    shown(tab.act("open", work=work.key))
+    assert comment_and_read(tab) == expected
+
+
+def test_without_the_dropped_version_a_comment_changes_no_reason(learned, tabs, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    place = place_of(learned.studio.session.editor(), "yes")
+    for age in ("61", "62", "63"):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=age, **{"class": place}))
+    work, root = learned.studio.session.work, learned.studio.session.root
+    learned.ends()
+    path = work.folder / "versions.json"
+    path.write_text(
+        json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "dropped"})
+    )
+    tab = tabs(root)
+    shown(tab.act("open", work=work.key))
+    shown(tab.act("comment", version="1", why="another"))
+    editor = tab.studio.session.editor()
+    assert list(editor.versions[1].rules[int(place)].reasons.values()) == ["61", "62"]
+    assert editor.versions[1].history[-1].why == "another"
+
+
 @pytest.mark.parametrize("move", ["rule", "add"])
 @pytest.mark.parametrize(
     ("column", "sign", "value"),

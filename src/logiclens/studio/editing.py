@@ -147,7 +147,7 @@ def forget_versions(folder: Path) -> None:
     if not kept["looks"] and not kept.get("other_looks"):
         (folder / VERSIONS).unlink(missing_ok=True)
         return
-    write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "at": 0, "looked": []}))
+    write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "dropped": [], "at": 0, "looked": []}))
 
 
 class Editor:
@@ -173,6 +173,8 @@ class Editor:
         self.rows = self._measured_table(~held, self._source(int((~held).sum())))
         kept = _kept(work.folder)
         self.versions = read_versions(kept["versions"])
+        # What the first version that is kept after the learned one was made of, without its history.
+        self._dropped = next(iter(read_versions(kept.get("dropped", ()))), None)
         # What was written of each version, with the one before, so that an edit writes one more and not all again.
         self._written: dict[tuple[int, int], tuple[RuleSet | None, RuleSet, dict[str, Any]]] = {}
         self.at, self.looks = int(kept["at"]), int(kept["looks"])
@@ -346,7 +348,7 @@ class Editor:
             self._looked = {at: seen for at, seen in self._looked.items() if at <= self.at}
             self.versions.append(measured.rules)
             if len(self.versions) > MOST_VERSIONS:
-                del self.versions[1]
+                self._dropped = replace(self.versions.pop(1), history=())
                 self._looked = {at - (at > 1): seen for at, seen in self._looked.items() if at != 1}
             self.at = len(self.versions) - 1
             self._seen[id(measured.rules)] = measured
@@ -383,19 +385,25 @@ class Editor:
     def _explain(self, number: int, why: str | None) -> None:
         made = len(self.versions[number].history)
         for at in range(number, len(self.versions)):
-            before, rules = self.versions[at - 1], self.versions[at]
+            before, rules = self._rules_before(at), self.versions[at]
             history = list(rules.history)
             history[made - 1] = replace(history[made - 1], why=why)
-            # Where versions between the two were dropped, the reasons of their edits stay.
-            others = len(rules.history) > len(before.history) + 1
-            explained = []
-            for was, now in zip(before.rules, rules.rules, strict=True):
-                kept = {cube: why for cube, why in now.reasons.items() if others and why != rules.history[-1].why}
-                explained.append(replace(now, reasons=_reasons(was, now, history[-1].why) | kept))
+            explained = [
+                replace(now, reasons=_reasons(was, now, history[-1].why))
+                for was, now in zip(before.rules, rules.rules, strict=True)
+            ]
             seen = self._seen.pop(id(rules), None)
             self.versions[at] = replace(rules, rules=tuple(explained), history=tuple(history))
             if seen is not None:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
+
+    def _rules_before(self, at: int) -> RuleSet:
+        """Return the rules that the edit of a version changed, also where they were dropped since."""
+        before, rules = self.versions[at - 1], self.versions[at]
+        if len(rules.history) == len(before.history) + 1:
+            return before
+        # Works of earlier releases do not hold them: then nothing is known to have changed, and all reasons stay.
+        return rules if self._dropped is None else self._dropped
 
     def held_out_right(self) -> tuple[float, int] | None:
         """Return the share of the held-out rows on which the version that is shown is right, and how many they are.
@@ -428,12 +436,14 @@ class Editor:
     @contextmanager
     def _saved(self) -> Iterator[None]:
         """Write what a change leaves; where the disk is full, for example, everything stays as it was written last."""
-        before = list(self.versions), self.at, self.looks, dict(self._looked), dict(self._seen), dict(self._written)
+        versions, at, dropped = list(self.versions), self.at, self._dropped
+        before = self.looks, dict(self._looked), dict(self._seen), dict(self._written)
         try:
             yield
             self._save()
         except BaseException:
-            self.versions, self.at, self.looks, self._looked, self._seen, self._written = before
+            self.versions, self.at, self._dropped = versions, at, dropped
+            self.looks, self._looked, self._seen, self._written = before
             raise
 
     def _save(self) -> None:
@@ -447,6 +457,7 @@ class Editor:
         }
         kept = {
             "versions": [entry for _, _, entry in self._written.values()],
+            "dropped": [] if self._dropped is None else [version_to_dict(self._dropped, None)],
             "at": self.at,
             "looks": self.looks,
             "looked": [[at, *seen] for at, seen in self._looked.items()],
