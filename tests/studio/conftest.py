@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import threading
 import time
@@ -27,6 +29,11 @@ def patients(n_rows: int = 240) -> pd.DataFrame:
     frame["died"] = np.where(risk ^ (rng.random(n_rows) < 0.05), "yes", "no")
     frame.loc[3, "lactate"] = np.nan
     return frame
+
+
+def full(*_: object, **__: object) -> None:
+    """What every function that writes does where the disk is full."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @dataclass

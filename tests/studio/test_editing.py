@@ -17,7 +17,7 @@ from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.studio.pages import EXPORTS
 from tests.cli_runs import logiclens
-from tests.studio.conftest import patients
+from tests.studio.conftest import full, patients
 
 
 def shown(answer) -> str:
@@ -138,6 +138,45 @@ def test_half_a_character_in_a_comment_changes_nothing(learned):
     answer = learned.client.post(learned.base + "api/edit", content=body, headers=headers)
     assert (answer.status_code, answer.json()["error"]) == (400, "the page sent something that is not JSON.")
     assert (len(editor.versions), learned.studio.session.revision) == (1, revision)
+
+
+@pytest.mark.parametrize("verb", ["edit", "undo", "redo", "show", "comment", "look"])
+def test_a_full_disk_leaves_rules_and_versions(learned, monkeypatch, verb):
+    editor = learned.studio.session.editor()
+    place, kept = place_of(editor, "yes"), learned.studio.session.work.folder / "versions.json"
+    for age in ("61", "62", "63"):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why="as before", **{"class": place}))
+    shown(learned.act("undo"))
+    sent = {
+        "edit": {"move": "rule", "text": "age >= 64", "class": place},
+        "show": {"version": "0"},
+        "comment": {"version": "1", "why": "another"},
+    }.get(verb, {})
+
+    def state():
+        versions = [to_dict(version) for version in editor.versions]
+        return versions, editor.at, editor.looks, editor.held_out_right(), learned.get("export/sql").content
+
+    before, page, written = state(), learned.get("main").json(), kept.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr("logiclens.studio.editing.write_whole", full)
+        refused = learned.act(verb, **sent)
+    assert (refused.status_code, "No space left on device" in refused.json()["error"]) == (400, True)
+    assert (state(), learned.get("main").json(), kept.read_bytes()) == (before, page, written)
+    shown(learned.act(verb, **sent))
+    assert kept.read_bytes() != written
+    assert len(json.loads(kept.read_bytes())["versions"]) == len(editor.versions)
+
+
+@pytest.mark.parametrize("path", ["report", "export/model"])
+def test_a_full_disk_is_told_where_a_file_was_asked(learned, monkeypatch, path):
+    shown(learned.act("edit", move="remove", rule=first_rule(learned.studio.session.editor().rules)))
+    monkeypatch.setattr("logiclens.studio.editing.write_whole", full)
+    monkeypatch.setattr("logiclens.studio.session.scratch_folder", full)
+    answer = learned.get(path)
+    sentence = f"the studio cannot write into {learned.studio.session.root}: No space left on device."
+    assert (answer.status_code, answer.text) == (400, sentence)
+    assert learned.studio.session.editor().looks == 0
 
 
 def test_a_threshold_that_is_no_number_names_the_column(learned):
@@ -295,6 +334,46 @@ def test_a_comment_keeps_reasons_of_versions_that_were_dropped(learned, monkeypa
     assert reasons() == [[], ["A", "B, said again"], ["A", "B, said again", "C"]]
     shown(learned.act("comment", version="1", why=""))
     assert reasons() == [[], ["A"], ["A", "C"]]
+
+
+def test_equal_comments_of_dropped_versions_are_told_apart(learned, tabs, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    place = place_of(learned.studio.session.editor(), "yes")
+    for age, why in (("61", "guideline"), ("62", "guideline"), ("63", "C")):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=why, **{"class": place}))
+    work, root = learned.studio.session.work, learned.studio.session.root
+
+    def comment_and_read(tab):
+        shown(tab.act("comment", version="1", why="because of Dr. B"))
+        versions = tab.studio.session.editor().versions
+        return [list(version.rules[int(place)].reasons.values()) for version in versions]
+
+    expected = [[], ["guideline", "because of Dr. B"], ["guideline", "because of Dr. B", "C"]]
+    assert comment_and_read(learned) == expected
+    shown(learned.act("comment", version="1", why="guideline"))
+    learned.ends()
+    tab = tabs(root)
+    shown(tab.act("open", work=work.key))
+    assert comment_and_read(tab) == expected
+
+
+def test_without_the_dropped_version_a_comment_changes_no_reason(learned, tabs, monkeypatch):
+    monkeypatch.setattr("logiclens.studio.editing.MOST_VERSIONS", 3)
+    place = place_of(learned.studio.session.editor(), "yes")
+    for age in ("61", "62", "63"):
+        shown(learned.act("edit", move="rule", text=f"age >= {age}", why=age, **{"class": place}))
+    work, root = learned.studio.session.work, learned.studio.session.root
+    learned.ends()
+    path = work.folder / "versions.json"
+    path.write_text(
+        json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "dropped"})
+    )
+    tab = tabs(root)
+    shown(tab.act("open", work=work.key))
+    shown(tab.act("comment", version="1", why="another"))
+    editor = tab.studio.session.editor()
+    assert list(editor.versions[1].rules[int(place)].reasons.values()) == ["61", "62"]
+    assert editor.versions[1].history[-1].why == "another"
 
 
 @pytest.mark.parametrize("move", ["rule", "add"])

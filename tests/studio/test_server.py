@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import io
 import json
@@ -25,7 +24,7 @@ import pytest
 from logiclens.studio.server import MOST_JSON, POLICY, Studio, bound_server
 from logiclens.studio.work import RECORD, kept_works
 from tests.cli_runs import COMMAND, ENVIRONMENT
-from tests.studio.conftest import patients
+from tests.studio.conftest import full, patients
 
 TABLE = patients().to_csv(index=False).encode()
 MANY = patients(4000).to_csv(index=False).encode()
@@ -285,9 +284,6 @@ def test_an_upload_that_unpacks_to_too_much_is_refused(tab, learned, monkeypatch
 
 
 def test_a_full_disk_is_told_in_one_sentence(tab, monkeypatch):
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     monkeypatch.setattr("logiclens.studio.session.write_whole", full)
     monkeypatch.setattr("logiclens.studio.work.os.fsync", full)
     for answer in (tab.act("example"), tab.upload(TABLE)):

@@ -11,8 +11,10 @@ import pytest
 
 from logiclens.errors import LogicLensError
 from logiclens.studio import work as works
+from logiclens.studio.choices import Choices
 from logiclens.studio.session import Session
 from logiclens.studio.work import LOCK, RECORD, Work, remove_old
+from tests.studio.conftest import full
 
 KEY = "0123456789abcdef"
 
@@ -107,6 +109,16 @@ def test_old_works_without_locks_are_removed(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [young]
 
 
+def test_old_leftovers_without_locks_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(works, "fcntl", None)
+    old, young = (Session(tmp_path).begin("patients.csv") for _ in range(2))
+    for work in (old, young):
+        work.upload.write_text("name,age\nJane Doe,70\n")
+    make_old(old.folder)
+    assert Session(tmp_path).kept() == []
+    assert list(tmp_path.iterdir()) == [young.folder]
+
+
 def test_a_work_that_changes_before_it_is_locked_stays(tmp_path, monkeypatch):
     folder, lock = written_work(tmp_path), works.lock
     make_old(folder)
@@ -149,10 +161,6 @@ def test_a_work_that_is_closed_meanwhile_says_so(tmp_path, monkeypatch, removes)
 # Doors ----------------------------------------------------------------------------------------------------------------
 
 
-def full(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
 def begin_and_fail(session: Session) -> None:
     with session.begin("table.csv").removed_on_failure():
         full()
@@ -176,3 +184,54 @@ def test_a_full_disk_leaves_neither_folder_nor_lock(learned_works, tmp_path, mon
         opens[door]()
     assert (list(session.root.iterdir()), descriptors_below(session.root)) == ([], [])
     assert session.work is None
+
+
+def test_learning_can_be_repeated_after_a_full_disk(tmp_path, monkeypatch):
+    session = Session(tmp_path)
+    session.example()
+    for module in ("work.write_whole", "session.Learning"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"logiclens.studio.{module}", full)
+            with pytest.raises(OSError, match="No space left on device"):
+                session.learn(Choices("diagnosis", ()))
+        assert (session.stage, session.learning, Work(session.work.folder).record.stage) == ("columns", None, "columns")
+    session.learn(Choices("diagnosis", ()))
+    assert session.stage == "learning"
+    session.end()
+
+
+@pytest.mark.parametrize("sentence", ["", "it has too few rows."])
+def test_learning_that_ends_on_a_full_disk_is_at_columns(tmp_path, monkeypatch, sentence):
+    session = Session(tmp_path)
+    session.example()
+    session.work.change(stage="learning")
+    monkeypatch.setattr("logiclens.studio.work.write_whole", full)
+    session._learned(session.work.folder, sentence)
+    told = sentence or f"the studio cannot write into {tmp_path}: No space left on device."
+    assert (session.stage, session.work.record.problem) == ("columns", told)
+    session.end()
+
+
+def test_a_full_disk_keeps_nobody_from_leaving_learning(tmp_path, monkeypatch):
+    session = Session(tmp_path)
+    session.example()
+    for leave in (session.cancel, session.end):
+        session.work.change(stage="learning")
+        with monkeypatch.context() as patched:
+            patched.setattr("logiclens.studio.work.write_whole", full)
+            leave()
+    assert (session.work, descriptors_below(tmp_path)) == (None, [])
+
+
+def test_a_work_can_be_opened_after_a_full_disk(tmp_path, monkeypatch):
+    folder = written_work(tmp_path)
+    Work(folder).change(stage="learning")
+    session = Session(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("logiclens.studio.work.write_whole", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            session.open_kept(folder.name)
+    assert (session.work, descriptors_below(tmp_path)) == (None, [])
+    session.open_kept(folder.name)
+    assert session.stage == "columns"
+    session.end()

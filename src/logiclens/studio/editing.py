@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -147,7 +147,7 @@ def forget_versions(folder: Path) -> None:
     if not kept["looks"] and not kept.get("other_looks"):
         (folder / VERSIONS).unlink(missing_ok=True)
         return
-    write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "at": 0, "looked": []}))
+    write_whole(folder / VERSIONS, json.dumps(kept | {"versions": [], "dropped": [], "at": 0, "looked": []}))
 
 
 class Editor:
@@ -173,6 +173,8 @@ class Editor:
         self.rows = self._measured_table(~held, self._source(int((~held).sum())))
         kept = _kept(work.folder)
         self.versions = read_versions(kept["versions"])
+        # What the first version that is kept after the learned one was made of, without its history.
+        self._dropped = next(iter(read_versions(kept.get("dropped", ()))), None)
         # What was written of each version, with the one before, so that an edit writes one more and not all again.
         self._written: dict[tuple[int, int], tuple[RuleSet | None, RuleSet, dict[str, Any]]] = {}
         self.at, self.looks = int(kept["at"]), int(kept["looks"])
@@ -341,58 +343,67 @@ class Editor:
                     f"the knowledge of the model says that {proof.constraint}, but {proof.reason}; the rules stay as "
                     "they were."
                 )
-        del self.versions[self.at + 1 :]
-        self._looked = {at: seen for at, seen in self._looked.items() if at <= self.at}
-        self.versions.append(measured.rules)
-        if len(self.versions) > MOST_VERSIONS:
-            del self.versions[1]
-            self._looked = {at - (at > 1): seen for at, seen in self._looked.items() if at != 1}
-        self.at = len(self.versions) - 1
-        self._seen[id(measured.rules)] = measured
-        self._save()
+        with self._saved():
+            del self.versions[self.at + 1 :]
+            self._looked = {at: seen for at, seen in self._looked.items() if at <= self.at}
+            self.versions.append(measured.rules)
+            if len(self.versions) > MOST_VERSIONS:
+                self._dropped = replace(self.versions.pop(1), history=())
+                self._looked = {at - (at > 1): seen for at, seen in self._looked.items() if at != 1}
+            self.at = len(self.versions) - 1
+            self._seen[id(measured.rules)] = measured
         return made.history[-1].what if made.history else ""
 
     def undo(self) -> None:
         """Show the version before."""
         if self.at == 0:
             raise LogicLensError("there is nothing to undo: these are the rules as they were learned.")
-        self.at -= 1
-        self._save()
+        with self._saved():
+            self.at -= 1
 
     def redo(self) -> None:
         """Show the version after."""
         if self.at == len(self.versions) - 1:
             raise LogicLensError("there is nothing to redo: this is the latest version.")
-        self.at += 1
-        self._save()
+        with self._saved():
+            self.at += 1
 
     def show(self, number: int) -> None:
         """Show a version by its number."""
         self._check(number)
-        self.at = number
-        self._save()
+        with self._saved():
+            self.at = number
 
     def comment(self, number: int, text: str) -> None:
         """Say why a version was made; later versions keep it in their history."""
         self._check(number)
         if number == 0:
             raise LogicLensError("the first version was learned: comment on an edit.")
+        with self._saved():
+            self._explain(number, shortened(text, LONGEST_COMMENT) or None)
+
+    def _explain(self, number: int, why: str | None) -> None:
         made = len(self.versions[number].history)
         for at in range(number, len(self.versions)):
-            before, rules = self.versions[at - 1], self.versions[at]
+            before, rules = self._rules_before(at), self.versions[at]
             history = list(rules.history)
-            history[made - 1] = replace(history[made - 1], why=shortened(text, LONGEST_COMMENT) or None)
-            # Where versions between the two were dropped, the reasons of their edits stay.
-            others = len(rules.history) > len(before.history) + 1
-            explained = []
-            for was, now in zip(before.rules, rules.rules, strict=True):
-                kept = {cube: why for cube, why in now.reasons.items() if others and why != rules.history[-1].why}
-                explained.append(replace(now, reasons=_reasons(was, now, history[-1].why) | kept))
+            history[made - 1] = replace(history[made - 1], why=why)
+            explained = [
+                replace(now, reasons=_reasons(was, now, history[-1].why))
+                for was, now in zip(before.rules, rules.rules, strict=True)
+            ]
             seen = self._seen.pop(id(rules), None)
             self.versions[at] = replace(rules, rules=tuple(explained), history=tuple(history))
             if seen is not None:
                 self._seen[id(self.versions[at])] = replace(seen, rules=self.versions[at])
-        self._save()
+
+    def _rules_before(self, at: int) -> RuleSet:
+        """Return the rules that the edit of a version changed, also where they were dropped since."""
+        before, rules = self.versions[at - 1], self.versions[at]
+        if len(rules.history) == len(before.history) + 1:
+            return before
+        # Works of earlier releases do not hold them: then nothing is known to have changed, and all reasons stay.
+        return rules if self._dropped is None else self._dropped
 
     def held_out_right(self) -> tuple[float, int] | None:
         """Return the share of the held-out rows on which the version that is shown is right, and how many they are.
@@ -408,9 +419,9 @@ class Editor:
         """Measure the version that is shown on the held-out rows, and count it: looking often uses them up."""
         if self.held_out_right() is None:
             found = self.measured_aside()
-            self._looked[self.at] = found.accuracy, found.statistics.n_rows
-            self.looks += 1
-            self._save()
+            with self._saved():
+                self._looked[self.at] = found.accuracy, found.statistics.n_rows
+                self.looks += 1
 
     def measured_aside(self) -> Measured:
         """Return what the version that is shown is worth on the held-out rows, once it was looked at."""
@@ -421,6 +432,19 @@ class Editor:
     def _check(self, number: int) -> None:
         if not 0 <= number < len(self.versions):
             raise LogicLensError(f"there is no version {number + 1}.")
+
+    @contextmanager
+    def _saved(self) -> Iterator[None]:
+        """Write what a change leaves; where the disk is full, for example, everything stays as it was written last."""
+        versions, at, dropped = list(self.versions), self.at, self._dropped
+        before = self.looks, dict(self._looked), dict(self._seen), dict(self._written)
+        try:
+            yield
+            self._save()
+        except BaseException:
+            self.versions, self.at, self._dropped = versions, at, dropped
+            self.looks, self._looked, self._seen, self._written = before
+            raise
 
     def _save(self) -> None:
         # Numbers of objects are given again, so that those of versions that are gone must go too.
@@ -433,6 +457,7 @@ class Editor:
         }
         kept = {
             "versions": [entry for _, _, entry in self._written.values()],
+            "dropped": [] if self._dropped is None else [version_to_dict(self._dropped, None)],
             "at": self.at,
             "looks": self.looks,
             "looked": [[at, *seen] for at, seen in self._looked.items()],

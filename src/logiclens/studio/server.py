@@ -266,6 +266,8 @@ class Studio:
             return not_found()
         except LogicLensError as error:
             return PlainTextResponse(str(error), 400)
+        except OSError as error:
+            return PlainTextResponse(self.session.cannot_write(error), 400)
 
     # What is changed -------------------------------------------------------------------------------------------------
 
@@ -359,8 +361,7 @@ class Studio:
         except LogicLensError as error:
             return JSONResponse({"error": str(error)}, 400, {"Connection": "close"})
         except OSError as error:
-            said = f"the studio cannot write into {self.session.root}: {error.strerror or error}."
-            return JSONResponse({"error": said}, 400, {"Connection": "close"})
+            return JSONResponse({"error": self.session.cannot_write(error)}, 400, {"Connection": "close"})
         except ClientDisconnect:
             return Response(status_code=400)
 

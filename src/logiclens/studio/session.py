@@ -26,6 +26,8 @@ from logiclens.studio.learning import Learning
 from logiclens.studio.work import MODEL, Gone, Kept, Work, kept_works, private_folder, remove_old, suffix_of_upload
 from logiclens.tables.demo import breast_cancer
 
+INTERRUPTED = "Learning was interrupted: start it again."
+
 
 class OutOfDate(LogicLensError):
     """The page is older than the work: another tab has changed it."""
@@ -130,6 +132,10 @@ class Session:
             self.changed()
         return editor.result(editor.measured_aside(), is_held_out=True, for_report=True)
 
+    def cannot_write(self, error: OSError) -> str:
+        """Say that something cannot be written, for example because the disk is full."""
+        return f"the studio cannot write into {self.root}: {error.strerror or error}."
+
     def check_revision(self, known: object) -> None:
         """Refuse what a page asks that shows an earlier revision, or names none."""
         # In Python, True and 1.0 equal 1.
@@ -207,7 +213,11 @@ class Session:
             raise Gone
         work = Work.opened(self.root / key)
         if work.record.stage == "learning":
-            work.change(stage="columns", problem="Learning was interrupted: start it again.")
+            try:
+                work.change(stage="columns", problem=INTERRUPTED)
+            except BaseException:
+                work.leave()
+                raise
         self._leave()
         self.work = work
         self.changed()
@@ -226,7 +236,7 @@ class Session:
             self.work.remove()
         elif self.work is not None:
             if self.work.record.stage == "learning":
-                self.work.change(stage="columns", problem="Learning was interrupted: start it again.")
+                to_columns(self.work, INTERRUPTED)
             self.work.leave()
         self.work = self._editor = None
 
@@ -244,7 +254,11 @@ class Session:
         problem_of(work.table, choices)
         work.change(choices=choices, stage="learning", problem="")
         folder = work.folder
-        self.learning = Learning(folder, lambda sentence: self._learned(folder, sentence))
+        try:
+            self.learning = Learning(folder, lambda sentence: self._learned(folder, sentence))
+        except OSError:
+            to_columns(work, INTERRUPTED)
+            raise
         self.changed()
 
     def _learned(self, folder: Path, sentence: str | None) -> None:
@@ -254,13 +268,16 @@ class Session:
             if sentence is None or work is None or work.folder != folder:
                 return
             self.learning = None
-            if sentence:
-                work.change(stage="columns", problem=sentence)
-            else:
+            if not sentence:
                 # Versions of the rules that were learned before are of another model.
-                forget_versions(folder)
                 self._editor = None
-                work.change(stage="rules", problem="", learned=None, model="")
+                try:
+                    forget_versions(folder)
+                    work.change(stage="rules", problem="", learned=None, model="")
+                except OSError as error:
+                    sentence = self.cannot_write(error)
+            if sentence:
+                to_columns(work, sentence)
             self.changed()
 
     def cancel(self) -> None:
@@ -269,7 +286,7 @@ class Session:
         learning, self.learning = self.learning, None
         if learning is not None:
             learning.cancel()
-        work.change(stage="columns", problem="Learning was cancelled.")
+        to_columns(work, "Learning was cancelled.")
         self.changed()
 
     def back(self) -> None:
@@ -366,6 +383,14 @@ class Session:
         made = EntropyClassifier.load(work.model).adopt(rules)
         with scratch_folder() as scratch:
             return zipped(made.save(scratch / MODEL))
+
+
+def to_columns(work: Work, problem: str) -> None:
+    """Go back from learning to the columns, also where this cannot be written: on disk, such a work was interrupted."""
+    try:
+        work.change(stage="columns", problem=problem)
+    except OSError:
+        work.record = replace(work.record, stage="columns", problem=problem)
 
 
 def cell(field: Field, text: str) -> Scalar | None:

@@ -197,8 +197,9 @@ class Work:
 
     def change(self, **changes: Any) -> None:
         """Write a changed record, whole or not at all."""
-        self.record = replace(self.record, **changes)
-        write_record(self.folder, self.record)
+        changed = replace(self.record, **changes)
+        write_record(self.folder, changed)
+        self.record = changed
 
     @property
     def table_name(self) -> str:
@@ -280,9 +281,11 @@ def lock(folder: Path) -> int | None:
 
     Raise `LogicLensError` if another studio has it open, `FileNotFoundError` if it is gone.
     """
-    if fcntl is None:
-        return None
     path = folder / LOCK
+    if fcntl is None:
+        # It says that the folder is ours, so that the leftover of an upload is removed later.
+        path.touch(0o600)
+        return None
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
