@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -144,7 +145,22 @@ def _implies(rules: Record, cube: Record, conditions: Sequence[str]) -> bool:
 
 def _some_implies(rules: Record, conditions: Sequence[str]) -> bool:
     own = [cube for entry in rules["classes"] for cube in entry.get("cubes", ())]
-    return any(_implies(rules, cube, conditions) for cube in own)
+    rest = [
+        cube
+        for entry in rules["classes"] if "complement_of" in entry
+        for cube in _rest_of(rules["classes"][entry["complement_of"]]["cubes"])
+    ]  # fmt: skip
+    return any(_implies(rules, cube, conditions) for cube in (*own, *rest))
+
+
+def _rest_of(cubes: Sequence[Record]) -> list[Record]:
+    """The shortest cubes of the rows on which none of some cubes holds: each breaks one condition of every cube."""
+    broken: list[frozenset[tuple[str, bool]]] = []
+    for choice in product(*(cube["if"].items() for cube in cubes)):
+        asked = frozenset((name, not positive) for name, positive in choice)
+        if len(dict(asked)) == len(asked):
+            broken.append(asked)
+    return [{"if": dict(asked)} for asked in broken if not any(other < asked for other in broken)]
 
 
 def _each_implies(rules: Record, place: int, conditions: Sequence[str]) -> bool:
