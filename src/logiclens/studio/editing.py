@@ -332,7 +332,7 @@ class Editor:
         move = sent_text(sent, "move")
         if move not in MOVES:
             raise LogicLensError(f"there is no move {quoted(move)}.")
-        why = sent_text(sent, "why", LONGEST_COMMENT) or None
+        why = shortened(sent_text(sent, "why", LONGEST_COMMENT), LONGEST_COMMENT) or None
         when = self._clock().isoformat(sep=" ", timespec="seconds")
         made = MOVES[move](self.rules, sent, {"why": why, "when": when})
         # Measured and proved before anything is kept: what cannot be measured, or is forbidden, is refused.
