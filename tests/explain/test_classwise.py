@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jaxtyping
 import numpy as np
 import pandas as pd
@@ -382,13 +384,14 @@ def test_validation_rows_choose_too():
     assert explain_all(network, rows, validation=further)[1].formula.equivalent(parse("x0"))
 
 
-def test_too_few_rows_for_cross_validation_are_reported():
-    rows = np.concatenate([np.repeat(GRID[:8], 5, axis=0), GRID[15:]])
-    network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a & b & c & d))
-    explanation = explain_all(network, ConceptTable(rows, NAMES))
+def test_too_few_rows_of_a_class_are_reported():
+    rows = np.array(list(itertools.product([0, 1], repeat=6)))[1:]
+    names = ["a", "b", "c", "d", "e", "f"]
+    network = Rigged(6, [range(6), range(6)], yes_no(lambda x: x.bool().all(dim=1)))
+    explanation = explain_all(network, ConceptTable(rows, names))
     assert any("too few rows of this class to choose a length" in note for note in explanation.notes)
     with pytest.warns(LogicLensWarning, match="too few rows of this class to choose a length"):
-        explain_class(network, ConceptTable(rows, NAMES), target=1)
+        explain_class(network, ConceptTable(rows, names), target=1)
 
 
 def test_a_few_rows_get_the_shortest_equivalent_formula_and_note():
@@ -439,7 +442,7 @@ def test_several_labels_are_read_by_threshold_or_sign():
         return torch.stack([x[:, 0] - 0.5, x[:, 1] - 0.5], dim=-1)
 
     both = ConceptTable(GRID, NAMES, GRID[:, :2], ["left", "right"])
-    explanation = explain_all(Rigged(4, [[0], [1]], logits), both)
+    explanation = explain_all(Rigged(4, [[0], [1]], logits), both, multilabel=True)
     assert [str(formula) for formula in explanation.formulas] == ["a", "b"]
     single = ConceptTable(GRID, NAMES, GRID[:, 0], ["no", "yes"])
     (explained,) = explain_all(Rigged(4, [[0]], lambda x: x[:, :1] - 0.5), single)
@@ -448,7 +451,7 @@ def test_several_labels_are_read_by_threshold_or_sign():
 
 def test_threshold_keeps_a_probability_of_exactly_one_half():
     network = Rigged(1, [[0]], lambda x: torch.where(x >= 0.5, 0.0, -1.0))
-    reading = read(network, ConceptTable([[0.0], [1.0]]))
+    reading = read(network, ConceptTable([[0.0], [1.0]]), output="logits")
     assert reading.yes.ravel().tolist() == [False, True]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -126,10 +128,12 @@ def test_the_curve_leaves_out_what_a_shorter_formula_beats():
 
 
 def test_the_curve_goes_from_one_literal_to_the_formula():
-    network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
-    rows = np.repeat(GRID, 10, axis=0)
-    labels = parse("a | (b & c & d)").evaluate(rows, NAMES).astype(int)
-    explanation = explain_all(network, ConceptTable(rows, NAMES, labels, ["no", "yes"]))
+    # One of the 64 rows is not there: with all of them there is only the shortest formula.
+    rows = np.repeat(np.array(list(itertools.product([0, 1], repeat=6)))[1:], 5, axis=0)
+    network = Rigged(6, [range(6), range(6)], boolean(lambda a, b, c, d, e, f: a | (b & c & d)))
+    names = [*NAMES, "e", "f"]
+    labels = parse("a | (b & c & d)").evaluate(rows, names).astype(int)
+    explanation = explain_all(network, ConceptTable(rows, names, labels, ["no", "yes"]))
     # Of two classes one is stated and has a path; the other is its complement.
     (stated,) = (explained.name for explained in explanation if isinstance(explained.formula, DNF))
     points = [point for point in explanation.pareto() if point.name == stated]

@@ -67,7 +67,7 @@ def test_local_explanations_answer_as_the_explanation_they_are_given():
         return torch.stack([x[:, 0] - 0.5, x[:, 1] - 0.5], dim=-1) * 20
 
     network = Rigged(4, [[0], [1]], logits)
-    explanation = explain_all(network, ConceptTable(GRID, NAMES, GRID[:, :2], ["left", "right"]))
+    explanation = explain_all(network, ConceptTable(GRID, NAMES, GRID[:, :2], ["left", "right"]), multilabel=True)
     local = explain_local(network, [1, 1, 0, 0], target="right", explanation=explanation)
     assert (local.name, local.holds, str(local.reduced)) == ("right", True, "b")
     assert local.probability > 0.99

@@ -479,8 +479,25 @@ def test_bottlenecks_learn_on_cuda(mode):
     assert (explanation["different"].formula.evaluate(every, NAMES) == rule(every)).all()
 
 
-@pytest.mark.parametrize("last", [nn.Sigmoid(), nn.Softmax(dim=1), nn.LogSoftmax(dim=1)])
-def test_an_encoder_that_gives_no_logits_is_refused(last):
-    """Squashed twice, every concept would be true."""
-    with pytest.raises(LogicLensError, match=f"must return logits, but it ends in {type(last).__name__}"):
-        ConceptBottleneck(nn.Sequential(nn.Linear(4, 3), last), EntropyNet(3, 2))
+@pytest.mark.parametrize("mode", ["joint", "sequential", "independent"])
+def test_an_encoder_that_ends_in_a_sigmoid_is_trained_as_its_logits(mode):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 4)).astype(np.float32)
+    bits = (rows[:, :3] > 0).astype(np.float32)
+    classes = (bits[:, 0] * bits[:, 1]).astype(int)
+    config = BottleneckConfig(EncoderConfig(epochs=5, batch_size=30, device="cpu"), TrainConfig(epochs=5))
+    losses = []
+    for end in (nn.Identity(), nn.Sigmoid()):
+        torch.manual_seed(0)
+        model = ConceptBottleneck(nn.Sequential(nn.Linear(4, 3), end), EntropyNet(3, 2))
+        losses.append(fit_bottleneck(model, rows, bits, classes, config, mode=mode, seed=0).concept_loss)
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-3)
+
+
+def test_a_network_that_ends_in_a_sigmoid_is_not_trained_as_logits():
+    table = ConceptTable([[0, 0], [1, 1]] * 5, labels=[0, 1] * 5)
+    network = nn.Sequential(EntropyNet(2, 1), nn.Sigmoid())
+    with pytest.raises(LogicLensError, match="the last operation of the Sequential gives probabilities"):
+        fit(network, table)
+    with pytest.raises(LogicLensError, match="training takes logits, but"):
+        fit_encoder(network, table.values, [0, 1] * 5, EncoderConfig(device="cpu"), seed=0)

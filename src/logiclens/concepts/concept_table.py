@@ -240,11 +240,19 @@ class ConceptTable:
         """
         return self._with(values, self.labels)
 
+    def with_labels(self, labels: ArrayLike) -> ConceptTable:
+        """Return the same rows with other labels of the same classes.
+
+        Args:
+            labels: class numbers `[rows]`, or 0/1 `[rows, classes]`.
+        """
+        return self._with(self.values, labels)
+
     def per_class(self) -> ConceptTable:
         """Return the same rows with one yes/no label per class instead of a single label."""
         return self._with(self.values, self.targets().astype(np.int64))
 
-    def _with(self, values: Any, labels: NDArray[np.int64] | None) -> ConceptTable:
+    def _with(self, values: Any, labels: ArrayLike | None) -> ConceptTable:
         return ConceptTable(
             values,
             self.names,

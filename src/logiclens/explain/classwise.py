@@ -14,10 +14,12 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
-from logiclens.concepts.concept_table import ConceptTable, as_table
-from logiclens.errors import LogicLensError, quoted, warn
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, quoted, quoted_names, warn
 from logiclens.explain.choice import Choice
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
@@ -27,10 +29,11 @@ from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.minimisation import spelled_out
-from logiclens.formula.packed_rows import places
+from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.bottleneck import ConceptBottleneck
+from logiclens.nn.outputs import Output, Select
 from logiclens.progress import Progress, Shown, working
 from logiclens.train.bottleneck import predict_concepts
 
@@ -55,6 +58,9 @@ def explain_class(
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
+    output: Output = "auto",
+    select: Select | None = None,
+    multilabel: bool = False,
     exclusive: bool = True,
     progress: Shown = None,
 ) -> ClassExplanation:
@@ -64,8 +70,8 @@ def explain_class(
         network: a trained network with an entropy layer.
         rows: the rows whose answers are explained: concepts in [0, 1] as an array, a tensor, a frame or a
             `ConceptTable`. A table has its own labels and names.
-        labels: class numbers `[rows]`, or 0/1 `[rows, classes]`; required for `score_against="labels"`. Default: None,
-            no labels.
+        labels: class numbers, one-hot rows, or texts among `class_names`; with `multilabel`, 0/1 `[rows, classes]`.
+            Required for `score_against="labels"`. They never change how the network is read. Default: None, no labels.
         names: names of the concepts. Default: the columns of a frame, or `x0`, `x1`, ….
         class_names: names of the classes. Default: their numbers.
         target: the class, by number or by name. If there are two classes, its formula may be the complement of the
@@ -77,7 +83,13 @@ def explain_class(
             Default: `"search"`.
         score_against: what formulas match: the answers of the network, or the labels. Default: `"network"`.
         limits: limits on the formulas, for `"search"` only. Default: no limits.
-        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`. Default: `"threshold"` for a single head and
+            with `multilabel`, else `"argmax"`.
+        output: what the outputs of the network are: `"logits"`, `"probabilities"`, `"log-probabilities"` or `"labels"`.
+            Default: `"auto"`, by its last operation; see `logiclens.explain.read`.
+        select: a function that takes the outputs from what the network returns, such as `lambda out: out["y"]`.
+            Default: None, the network returns its outputs.
+        multilabel: whether a row may have several classes. Default: False.
         exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out (`three & ~one &
             ~two …`). Default: True.
         progress: a function that is called with a `logiclens.ProgressState` as the search proceeds. Default: None, a
@@ -101,8 +113,9 @@ def explain_class(
     a & b
     """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
-    table = _named_table(rows, labels, names, class_names)
-    reading, judged = _readings(network, table, validation, answer, method)
+    table = _named_table(rows, labels, names, class_names, multilabel)
+    readout = _Readout(answer or ("threshold" if multilabel else None), output, select)
+    reading, judged = _readings(network, table, validation, readout, method, multilabel)
     head = reading.head(target)
     if method == "paper":
         explained = _paper_class(reading, judged, head, how)
@@ -128,6 +141,9 @@ def explain_all(
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
+    output: Output = "auto",
+    select: Select | None = None,
+    multilabel: bool = False,
     exclusive: bool = True,
     progress: Shown = None,
 ) -> Explanation:
@@ -139,8 +155,8 @@ def explain_all(
         network: a trained network with an entropy layer.
         rows: the rows whose answers are explained: concepts in [0, 1] as an array, a tensor, a frame or a
             `ConceptTable`. A table has its own labels and names.
-        labels: class numbers `[rows]`, or 0/1 `[rows, classes]`; required for `score_against="labels"`. Default: None,
-            no labels.
+        labels: class numbers, one-hot rows, or texts among `class_names`; with `multilabel`, 0/1 `[rows, classes]`.
+            Required for `score_against="labels"`. They never change how the network is read. Default: None, no labels.
         names: names of the concepts. Default: the columns of a frame, or `x0`, `x1`, ….
         class_names: names of the classes. Default: their numbers.
         validation: further rows, or a pair of rows and labels. `"search"` chooses formulas on them as well as on
@@ -150,7 +166,13 @@ def explain_all(
             Default: `"search"`.
         score_against: what formulas match: the answers of the network, or the labels. Default: `"network"`.
         limits: limits on the formulas, for `"search"` only. Default: no limits.
-        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`.
+        answer: `"argmax"` or `"threshold"`; see `logiclens.explain.read`. Default: `"threshold"` for a single head and
+            with `multilabel`, else `"argmax"`.
+        output: what the outputs of the network are: `"logits"`, `"probabilities"`, `"log-probabilities"` or `"labels"`.
+            Default: `"auto"`, by its last operation; see `logiclens.explain.read`.
+        select: a function that takes the outputs from what the network returns, such as `lambda out: out["y"]`.
+            Default: None, the network returns its outputs.
+        multilabel: whether a row may have several classes. Default: False.
         exclusive: whether a formula may rely on the exclusive groups (`three`), or spells them out (`three & ~one &
             ~two …`). Default: True.
         progress: a function that is called with a `logiclens.ProgressState` as the search proceeds. Default: None, a
@@ -166,8 +188,9 @@ def explain_all(
     ∀x: both(x) ↔ left(x) ∧ right(x)
     """
     how = _How(method, score_against, limits or FormulaLimits(), exclusive)
-    table = _named_table(rows, labels, names, class_names)
-    reading, judged = _readings(network, table, validation, answer, method)
+    table = _named_table(rows, labels, names, class_names, multilabel)
+    readout = _Readout(answer or ("threshold" if multilabel else None), output, select)
+    reading, judged = _readings(network, table, validation, readout, method, multilabel)
     heads = range(reading.n_heads)
     notes: tuple[str, ...] = ()
     if method == "paper":
@@ -179,7 +202,7 @@ def explain_all(
         classes = [_searched_class(reading, judged, head, found.get(head), how) for head in heads]
         notes = notes_of(found, reading.class_names)
     _warn_of_unvarying(classes)
-    return Explanation(tuple(classes), notes)
+    return Explanation(tuple(classes), notes, multilabel=multilabel)
 
 
 def explain_learned(
@@ -314,24 +337,32 @@ def _side_by_side(make: Callable[[int], _Made], heads: Sequence[int], shared: Se
     return made
 
 
+@dataclass(frozen=True)
+class _Readout:
+    """How to read a network; see `read`."""
+
+    answer: Answer | None
+    output: Output
+    select: Select | None
+
+
 def _readings(
-    network: nn.Module, rows: Any, validation: Any, answer: Answer | None, method: Method
+    network: nn.Module, table: ConceptTable, validation: Any, readout: _Readout, method: Method, multilabel: bool
 ) -> tuple[Reading, Reading]:
     """Read the network on the rows to explain, and on the rows that choose formulas."""
-    table = as_table(rows)
     for sentence in table.group_warnings():
         warn(f"{sentence} No formula is made from them.", stacklevel=3)
-    reading = read(network, table, answer)
+    reading = read(network, table, readout.answer, output=readout.output, select=readout.select)
     if validation is None:
         return reading, reading
-    held = _validation_table(validation, table)
-    if held.names != table.names:
+    validation_table = _validation_table(validation, table, multilabel)
+    if validation_table.names != table.names:
         raise LogicLensError("the validation rows must have the same concepts as the rows explained, in one order.")
-    return reading, read(network, held if method == "paper" else _together(table, held), reading.answer)
+    return reading, reading.of_rows(validation_table if method == "paper" else _together(table, validation_table))
 
 
 def _named_table(
-    rows: Any, labels: Any, names: Sequence[str] | None, class_names: Sequence[str] | None
+    rows: Any, labels: Any, names: Sequence[str] | None, class_names: Sequence[str] | None, multilabel: bool
 ) -> ConceptTable:
     """Return the rows as a table with the labels and names given."""
     if isinstance(rows, ConceptTable):
@@ -340,32 +371,113 @@ def _named_table(
                 "a ConceptTable has its own labels and names: leave out labels, names and class_names, or pass the "
                 "values alone. Further rows are passed as validation=..."
             )
-        return rows
+        return _labelled(rows, multilabel)
+    if isinstance(rows, DataLoader | Dataset):
+        raise LogicLensError(
+            f"rows must be an array, a tensor, a frame or a ConceptTable, got a {type(rows).__name__}: put its batches "
+            "together first, such as torch.cat([x for x, y in loader])."
+        )
     if isinstance(labels, ConceptTable):
         raise LogicLensError("labels must be the class of each row, got a ConceptTable: pass it as validation=...")
-    return ConceptTable(rows, names, labels, class_names)
+    return ConceptTable(rows, names, *_labels_and_classes(labels, class_names, multilabel))
 
 
-def _validation_table(given: Any, table: ConceptTable) -> ConceptTable:
+def _labelled(table: ConceptTable, multilabel: bool) -> ConceptTable:
+    """Return a table whose labels are read as `_labels_and_classes` reads them."""
+    if not table.is_multilabel or multilabel:
+        return table
+    labels, _ = _labels_and_classes(table.labels, table.class_names, multilabel)
+    return table.with_labels(labels)
+
+
+def _labels_and_classes(
+    labels: Any, class_names: Sequence[str] | None, multilabel: bool
+) -> tuple[Any, Sequence[str] | None]:
+    """Return labels as class numbers, or with `multilabel` as a 0/1 matrix, and the names of the classes.
+
+    Raises:
+        LogicLensError: if the labels do not say one class per row, although no row may have several.
+    """
+    if labels is None:
+        return None, class_names
+    try:
+        array = as_array(labels)
+    except ValueError:
+        # Rows of several lengths: ConceptTable says so.
+        return labels, class_names
+    if multilabel:
+        if array.ndim != 2:
+            raise LogicLensError(
+                f"with multilabel=True labels must be a matrix of 0 and 1, one column for each class, got shape "
+                f"{array.shape}."
+            )
+        return array, class_names
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and array.dtype.kind in "biuf" and bool(((array == 0) | (array == 1)).all()):
+        if not bool((array.sum(axis=1) == 1).all()):
+            raise LogicLensError(
+                "labels are a matrix of 0 and 1 in which some rows have no 1, or several: if a row may have several "
+                "classes, pass multilabel=True."
+            )
+        return array.argmax(axis=1), class_names or [str(klass) for klass in range(array.shape[1])]
+    if array.ndim == 1 and array.dtype.kind in "OUST":
+        return _numbers_of(array, class_names), class_names
+    return array, class_names
+
+
+def _numbers_of(labels: NDArray[Any], class_names: Sequence[str] | None) -> Any:
+    """Return texts as class numbers, by the names of the classes."""
+    if class_names is None:
+        raise LogicLensError(
+            "labels must be class numbers; of texts the network does not know the order: pass class_names=..., one for "
+            "each head."
+        )
+    number = {name: place for place, name in enumerate(class_names)}
+    for label in labels.tolist():
+        if label not in number:
+            raise LogicLensError(f"there is no class {quoted(label)}; class_names has {quoted_names(class_names)}.")
+    return np.array([number[label] for label in labels.tolist()])
+
+
+def _validation_table(validation: Any, table: ConceptTable, multilabel: bool) -> ConceptTable:
     """Return validation rows, or a pair of rows and labels, as a table with the concepts of another one."""
-    if isinstance(given, ConceptTable):
-        return given
-    rows, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if isinstance(validation, ConceptTable):
+        return _labelled(validation, multilabel)
+    rows, labels = validation if isinstance(validation, tuple) and len(validation) == 2 else (validation, None)
     names = None if hasattr(rows, "columns") else table.names
-    return ConceptTable(rows, names, labels, table.class_names or None)
+    return _named_table(rows, labels, names, table.class_names or None, multilabel)
 
 
-def _together(table: ConceptTable, held: ConceptTable) -> ConceptTable:
-    """Concatenate two tables; keep the labels if both have them."""
-    labelled = table.labels is not None and held.labels is not None
-    labels = np.concatenate([np.asarray(table.labels), np.asarray(held.labels)]) if labelled else None
+def _together(table: ConceptTable, other: ConceptTable) -> ConceptTable:
+    """Return the union of two tables: a row that is in both counts once, with the larger of its weights.
+
+    Rows are equal if their values and labels are. The labels are kept if both tables have them.
+    """
+    labelled = table.labels is not None and other.labels is not None
+    parts = [
+        np.column_stack([one.values, *([np.asarray(one.labels)] if labelled else [])]).astype(np.float64)
+        for one in (table, other)
+    ]
+    _, first, group = np.unique(np.concatenate(parts), axis=0, return_index=True, return_inverse=True)
+    here, there = (
+        np.bincount(rows, one.weight, minlength=len(first))
+        for one, rows in zip((table, other), np.split(group.ravel(), [len(table)]), strict=True)
+    )
+    # Each further row stands for the weight by which the other table has more of it.
+    more = np.flatnonzero(there > here)
+    if not len(more):
+        return table
+    last = np.empty(len(first), dtype=np.intp)
+    last[group.ravel()[len(table) :]] = np.arange(len(other))
+    added = other.take(last[more])
     return ConceptTable(
-        np.concatenate([table.values, held.values]),
+        np.concatenate([table.values, added.values]),
         table.names,
-        labels,
+        np.concatenate([np.asarray(table.labels), np.asarray(added.labels)]) if labelled else None,
         table.class_names or None,
         table.exclusive,
-        np.concatenate([table.weight, held.weight]),
+        np.concatenate([table.weight, (there - here)[more]]),
         table.groups.implied,
         table.literals,
     )
@@ -495,6 +607,7 @@ def bottleneck_table(
     names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     *,
+    multilabel: bool = False,
     device: str | None = None,
 ) -> ConceptTable:
     """Return the concepts g(x) of raw inputs as the network sees them (0 and 1 where they are hard), with the labels.
@@ -502,9 +615,10 @@ def bottleneck_table(
     Args:
         model: a trained bottleneck.
         inputs: images of uint8 or a matrix of floats, in the same form as for training.
-        labels: class numbers, or 0/1 for each class. Default: None, no labels.
+        labels: see `explain_class`. Default: None, no labels.
         names: names of the concepts. Default: the names of the model, or `x0`, `x1`, … if it has none.
         class_names: names of the classes.
+        multilabel: whether a row may have several classes. Default: False.
         device: device of the encoder. Default: a CUDA device if there is one.
 
     Returns:
@@ -517,6 +631,7 @@ def bottleneck_table(
         raise LogicLensError(f"expected a ConceptBottleneck, got {type(model).__name__}: pass others to explain_all.")
     values = predict_concepts(model, inputs, device=device)
     named = names or model.names or [f"x{i}" for i in range(values.shape[1])]
+    labels, class_names = _labels_and_classes(labels, class_names, multilabel)
     return ConceptTable(values, named, labels, class_names, [tuple(named)] if model.exclusive else ())
 
 
@@ -532,6 +647,9 @@ def explain_bottleneck(
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
     answer: Answer | None = None,
+    output: Output = "auto",
+    select: Select | None = None,
+    multilabel: bool = False,
     device: str | None = None,
     progress: Shown = None,
 ) -> Explanation:
@@ -543,12 +661,15 @@ def explain_bottleneck(
         labels: labels of the inputs; required for `score_against="labels"`.
         names: names of the concepts. Default: the names of the model.
         class_names: names of the classes.
-        validation: further raw inputs and their labels. `logiclens.explain.explain_class` describes this parameter and
-            the next four.
+        validation: further raw inputs and their labels.
         method: method that chooses the formulas. Default: `"search"`.
         score_against: what the formulas are compared with. Default: the answers of the network.
         limits: limits on the formulas. Default: no limits.
         answer: rule that turns the outputs of the network into answers.
+        output: what the outputs of the network behind the encoder are. Default: `"auto"`.
+        select: a function that takes the outputs from what that network returns. Default: None.
+        multilabel: whether a row may have several classes. Default: False. `logiclens.explain.explain_class` describes
+            this parameter and the seven before it.
         device: device of the encoder. Default: a CUDA device if there is one.
         progress: see `explain_class`.
 
@@ -569,17 +690,21 @@ def explain_bottleneck(
     >>> print(explanation["alarm"].formula)
     tall & ~dark
     """
-    table = bottleneck_table(model, inputs, labels, names, class_names, device=device)
-    held = None
+    table = bottleneck_table(model, inputs, labels, names, class_names, multilabel=multilabel, device=device)
+    others = None
     if validation is not None:
-        held = bottleneck_table(model, *validation, table.names, table.class_names or None, device=device)
+        classes = table.class_names or None
+        others = bottleneck_table(model, *validation, table.names, classes, multilabel=multilabel, device=device)
     return explain_all(
         model.network,
         table,
-        validation=held,
+        validation=others,
         method=method,
         score_against=score_against,
         limits=limits,
         answer=answer,
+        output=output,
+        select=select,
+        multilabel=multilabel,
         progress=progress,
     )

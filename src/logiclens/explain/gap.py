@@ -1,4 +1,4 @@
-"""Find the rows on which network and formula disagree, the step that changes the answer, and concepts that would help.
+"""Count the answers that each step from the network to the formula changes, and find concepts that would help.
 
 `Explanation.gap` and `ClassExplanation.suggest_splits` use it.
 """
@@ -27,42 +27,32 @@ STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "form
 
 @dataclass(frozen=True)
 class ClassGap:
-    """The rows of one class, each counted in exactly one place.
+    """What each step from the soft network to the formula changes, for one class.
 
     Attributes:
         name: the class.
         n_rows: number of all rows.
-        agree: rows whose answer no step changes.
-        changed: for each step, the rows on which network and formula disagree and whose answer this step changed last.
-        cancelled: rows whose answer changes and then changes back, so that network and formula agree.
-        unseen: rows whose relevant concepts no explained row has, so that there is no majority.
-        unseen_disagree: unseen rows on which network and formula disagree.
+        changed: for each step, in order, the rows whose answer it changes. A row may change more than once.
+        restored: rows whose answer changes and then changes back, so that network and formula agree.
+        disagree: rows on which network and formula disagree.
+        unseen: rows whose relevant concepts no explained row has, so that there is no majority. They skip that step.
     """
 
     name: str
     n_rows: int
-    agree: int
     changed: dict[str, int]
-    cancelled: int
+    restored: int
+    disagree: int
     unseen: int
-    unseen_disagree: int
-
-    @property
-    def disagree(self) -> int:
-        """Number of all rows on which network and formula disagree."""
-        return sum(self.changed.values()) + self.unseen_disagree
 
     @for_reading
     def __str__(self) -> str:
-        """Return one line per count, in the order of the steps."""
-        seen = self.unseen - self.unseen_disagree
+        """Return one line per step, in order, then the rows that change back and those never seen."""
         lines = [
             f"{self.name}: soft network and formula disagree on {self.disagree:,} of {self.n_rows:,} rows",
             *(f"  {count:>8,}  {STEP_WORDS[step]}" for step, count in self.changed.items()),
-            f"  {self.unseen_disagree:>8,}  never seen: no explained row has these concepts, and they disagree",
-            f"  {seen:>8,}  never seen, and they agree",
-            f"  {self.cancelled:>8,}  changed on the way and back again: they agree",
-            f"  {self.agree:>8,}  the same at every step",
+            f"  {self.restored:>8,}  of these rows change back on the way, so that network and formula agree",
+            f"  {self.unseen:>8,}  rows have relevant concepts that no explained row has",
         ]
         return "\n".join(lines)
 
@@ -116,17 +106,21 @@ def gap(
         The counts of each class.
     """
     hard_rows = rows.hard()
-    first = explained.network if soft_network is None else soft_network
-    # An exact network answers head by head; the soft network answers as it was trained to.
-    answer = explained.answer if soft_network is None or rows.is_multilabel else None
-    soft = (reading or read(first, rows, answer)).yes
-    hard = soft if rows.is_boolean else read(first, hard_rows, answer).yes
-    relevant = read(restricted(explained), hard_rows, explained.answer).yes
+    if soft_network is None:
+        soft = reading or explained.of_rows(rows)
+        hard = soft if rows.is_boolean else soft.of_rows(hard_rows)
+    else:
+        # An exact network answers head by head; the soft network answers as it was trained to.
+        answer = explained.answer if explained.table.is_multilabel else None
+        soft = reading or read(soft_network, rows, answer)
+        hard = soft if rows.is_boolean else soft.of_rows(hard_rows)
+    relevant = explained.of_rows(hard_rows, restricted(explained))
     classes = []
     for head, (table, formula) in enumerate(zip(tables, formulas, strict=True)):
         majority, seen = _majority(table, rows)
+        majority = np.where(seen, majority, relevant.yes[:, head])
         fires = formula.evaluate(rows.boolean(), rows.names)
-        chain = np.stack([soft[:, head], hard[:, head], relevant[:, head], majority, fires])
+        chain = np.stack([soft.yes[:, head], hard.yes[:, head], relevant.yes[:, head], majority, fires])
         classes.append(_class_gap(explained.class_names[head], chain, seen, rows.copies))
     return Gap(tuple(classes))
 
@@ -135,18 +129,15 @@ def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_], cop
     def counted(rows: NDArray[np.bool_]) -> int:
         return int(copies[rows].sum())
 
-    changes = (chain[1:] != chain[:-1]) & seen
+    changes = chain[1:] != chain[:-1]
     differ = chain[0] != chain[-1]
-    ever = changes.any(axis=0)
-    last = len(STEPS) - 1 - np.argmax(changes[::-1], axis=0)
     return ClassGap(
         name,
         n_rows=int(copies.sum()),
-        agree=counted(seen & ~ever),
-        changed={step: counted(ever & differ & (last == place)) for place, step in enumerate(STEPS)},
-        cancelled=counted(ever & ~differ),
+        changed={step: counted(change) for step, change in zip(STEPS, changes, strict=True)},
+        restored=counted(changes.any(axis=0) & ~differ),
+        disagree=counted(differ),
         unseen=counted(~seen),
-        unseen_disagree=counted(differ & ~seen),
     )
 
 

@@ -18,6 +18,7 @@ from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.text import format_formula
+from logiclens.nn.outputs import Output, Select
 from logiclens.words import for_reading, percent
 
 MAX_TRIES = 20_000
@@ -85,6 +86,8 @@ def explain_local(
     target: int | str | None = None,
     explanation: Explanation | None = None,
     answer: Answer | None = None,
+    output: Output = "auto",
+    select: Select | None = None,
 ) -> LocalExplanation:
     """Return the cube of one row for the class that the network answers, or for the class `target`.
 
@@ -95,6 +98,8 @@ def explain_local(
         explanation: explanation of the classes. It gives the names and the rule for answers, and the cube is also
             reduced to a shortest one that implies the class formula. Default: None.
         answer: `"argmax"` or `"threshold"`. Default: that of the explanation; see `logiclens.explain.read`.
+        output: what the outputs of the network are. Default: as the explanation read them, else `"auto"`.
+        select: a function that takes the outputs from what the network returns. Default: that of the explanation.
 
     Raises:
         LogicLensError: if there is not exactly one row, its concepts are not those of the explanation, or there is no
@@ -112,9 +117,12 @@ def explain_local(
     a
     """
     table = _one_row(row, explanation)
-    if answer is None and explanation is not None:
-        answer = explanation[0].reading.answer
-    return explain_rows(read(network, table, answer), target=target, explanation=explanation)[0]
+    if explanation is not None:
+        before = explanation.reading
+        answer, select = answer or before.answer, select or before.select
+        output = before.output if output == "auto" else output
+    reading = read(network, table, answer, output=output, select=select)
+    return explain_rows(reading, target=target, explanation=explanation)[0]
 
 
 def explain_rows(

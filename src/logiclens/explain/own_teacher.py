@@ -2,8 +2,7 @@
 
 Nothing is trained. Formulas match the answers of the network, or the labels, and their length is chosen by
 cross-validation inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated: its
-shortest formula is taken. A table is small if there are too few rows, or if every possible row is present but too few
-times to hold some out.
+shortest formula is taken. A table is small if it has few distinct rows, or if every possible row is present.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, GroupedRo
 ScoreAgainst = Literal["labels", "network"]
 
 FEW_ROWS = 5 * N_GROUPS
-"""Minimum number of rows for cross-validation. With fewer, a fold is smaller than the support that a cube must have."""
+"""Minimum number of distinct rows for cross-validation. With fewer, a fold is smaller than a cube's support must be."""
 TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
 
 
@@ -169,29 +168,30 @@ class OwnTeacher:
     def _shortest(self, head: int) -> FoundFormula | None:
         """Return the shortest formula of a small truth table; None if the table is not small or limits forbid it.
 
-        A table is small if it has few rows, or every possible row but each only a few times. Cross-validation holds
-        rows out, and would then test on rows that can never be new.
+        A table is small if it has few distinct rows, or every possible row: cross-validation would test on rows that
+        can never be new.
         """
         bits = self.reading.bits[self.weight > 0]
         columns = self._concepts(head)
         columns = columns[np.ptp(bits[:, columns].astype(np.int8), axis=0) > 0]
         names = [self.reading.table.names[column] for column in columns]
-        complete = self._shows_all(bits[:, columns], names)
-        if not complete and self.copies.sum() >= FEW_ROWS:
+        n_rows = len(distinct(bits[:, columns])[0])
+        complete = self._n_possible(names) == n_rows
+        if not complete and n_rows >= FEW_ROWS:
             return None
         table = self._truth_table(names, self.targets[:, head] > 0)
         found = minimise(table, positive=True)
         if found.formula.is_constant or not self.limits.allow(found.formula):
             return None
-        return FoundFormula(found.formula, None, found.proved, None if complete else TOO_FEW)
+        many = complete or self.copies.sum() >= FEW_ROWS
+        return FoundFormula(found.formula, None, found.proved, None if many else TOO_FEW)
 
-    def _shows_all(self, bits: NDArray[np.bool_], names: Sequence[str]) -> bool:
-        """Return whether all possible rows are present, each on average fewer times than there are folds."""
+    def _n_possible(self, names: Sequence[str]) -> int | None:
+        """Return the number of rows that the groups allow; None of too many concepts."""
         if len(names) > EXACT_CONCEPTS:
-            return False
-        n_rows, every = len(distinct(bits)[0]), row_bits(np.arange(1 << len(names)), len(names))
-        n_possible = int(self.reading.table.groups.allows(every, names).sum())
-        return n_rows == n_possible and bool(self.copies.sum() < N_GROUPS * n_rows)
+            return None
+        every = row_bits(np.arange(1 << len(names)), len(names))
+        return int(self.reading.table.groups.allows(every, names).sum())
 
     def _positive(self, formula: DNF) -> DNF:
         """Return a formula with fewer negations if one that is not longer has the same answers on all rows.

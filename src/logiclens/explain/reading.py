@@ -6,7 +6,6 @@ Reading never changes a network, so that many threads can read one network at th
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,18 @@ from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
+from logiclens.nn.outputs import (
+    CUTS,
+    Output,
+    OutputKind,
+    Select,
+    as_heads,
+    check_output,
+    private_copy,
+    resolved,
+    selected,
+    traced_kind,
+)
 from logiclens.train.committee import Committee
 from logiclens.train.config import threads_for
 
@@ -61,6 +72,8 @@ class Reading:
         table: the rows.
         outputs: outputs for the rows that were sent: every row, or each distinct row if the concepts are Boolean.
         answer: rule that turns outputs into answers; see `read`.
+        output: what the outputs are: logits, probabilities, their logarithms, or labels.
+        select: the function that takes the outputs from what the network returns; None if it returns them.
         relevance: α̃ of each concept in each head, `[heads, concepts]`.
         uses: `uses[i, j]` is whether concept j is relevant to head i: μ, or what the head keeps if it was made exact.
         class_names: name of the class of each head.
@@ -82,6 +95,8 @@ class Reading:
     table: ConceptTable
     outputs: NDArray[np.float64]
     answer: Answer
+    output: OutputKind
+    select: Select | None
     relevance: NDArray[np.float64]
     uses: NDArray[np.bool_]
     class_names: tuple[str, ...]
@@ -94,19 +109,19 @@ class Reading:
 
     @cached_property
     def logits(self) -> NDArray[np.float64]:
-        """The outputs `[rows, heads]`."""
+        """The outputs `[rows, heads]`: logits, unless `output` says otherwise."""
         return self.outputs[self.table.distinct[1]] if self.table.is_boolean else self.outputs
 
     @cached_property
     def yes(self) -> NDArray[np.bool_]:
-        """f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least ε (`threshold`)."""
+        """f̄^i on row r: the largest of the outputs (`argmax`), or a probability of at least 0.5 (`threshold`)."""
         return self.seen.yes[self.table.distinct[1]] if self.table.is_boolean else self.seen.yes
 
     @cached_property
     def seen(self) -> Seen:
         """The rows as they were sent."""
         table, outputs = self.table, self.outputs
-        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= 0
+        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= CUTS[self.output]
         if not table.is_boolean:
             labels = None if table.labels is None else self.targets() * table.weight[:, None]
             return Seen(self.bits, yes, outputs, table.weight, labels)
@@ -121,7 +136,9 @@ class Reading:
 
     @property
     def probability(self) -> NDArray[np.float64]:
-        """The network's probability of each class: softmax over heads, or a sigmoid for each."""
+        """The network's probability of each class; of logits the softmax over heads, or a sigmoid for each."""
+        if self.output != "logits":
+            return np.exp(self.logits) if self.output == "log-probabilities" else self.logits
         logits = torch.tensor(self.logits)
         scores = torch.softmax(logits, dim=1) if self.answer == "argmax" else torch.sigmoid(logits)
         return scores.numpy()
@@ -151,6 +168,15 @@ class Reading:
             raise LogicLensError(f"target must be 0 to {self.n_heads - 1}, got {target}.")
         return int(target)
 
+    def of_rows(self, table: ConceptTable, network: nn.Module | None = None) -> Reading:
+        """Return the reading of other rows, or of another network, with outputs that mean the same.
+
+        Args:
+            table: the rows.
+            network: the network. Default: the network of this reading.
+        """
+        return read(network or self.network, table, self.answer, output=self.output, select=self.select)
+
     def relevant(self, head: int) -> NDArray[np.intp]:
         """Return μ: the columns of a head's relevant concepts, in table order.
 
@@ -179,7 +205,15 @@ class Reading:
         )
 
 
-def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, *, exact: bool = False) -> Reading:
+def read(
+    network: nn.Module,
+    table: ConceptTable,
+    answer: Answer | None = None,
+    *,
+    output: Output = "auto",
+    select: Select | None = None,
+    exact: bool = False,
+) -> Reading:
     """Send the rows through the network once and record its answers for every class.
 
     The network is read in evaluation mode and never changed. A network of another type than `EntropyNet` and
@@ -187,15 +221,21 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
 
     Args:
         network: a trained network with an entropy layer.
-        table: the rows.
+        table: the rows. Their labels do not matter.
         answer: `"argmax"` (the largest output answers yes) or `"threshold"` (each head answers alone). Default:
-            `"threshold"` for a single head or several labels per row, else `"argmax"`.
+            `"threshold"` for a single head, else `"argmax"`.
+        output: what the outputs are: `"logits"` (a head that answers alone says yes from 0 on), `"probabilities"` (from
+            0.5 on), `"log-probabilities"` (from log 0.5 on), or `"labels"` (class numbers, or 0 and 1 for each head).
+            Default: `"auto"`: by the last operation of the network, such as a sigmoid or a linear layer; else by the
+            values, if these leave no doubt. With `"argmax"` only the probabilities that are shown depend on it.
+        select: a function that takes the outputs from what the network returns, such as `lambda out: out["y"]`.
+            Default: None, the network returns its outputs.
         exact: whether the relevant concepts of a head are those that it keeps, whatever their relevance. Default:
             False.
 
     Raises:
-        LogicLensError: if `answer` is not valid, the network does not fit the rows or their classes, or an output is
-            not finite, or the network cannot be copied.
+        LogicLensError: if an option is not valid, the network does not fit the rows or their classes, an output is not
+            finite, nothing says what the outputs are, or the network cannot be copied.
 
     >>> import torch
     >>> from logiclens.concepts import ConceptTable
@@ -209,6 +249,7 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
     """
     if answer not in ("argmax", "threshold", None):
         raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")
+    check_output(output)
     evaluated = _evaluated(network)
     layer = _concept_layer(evaluated, table)
     weight = layer.weight
@@ -219,29 +260,28 @@ def read(network: nn.Module, table: ConceptTable, answer: Answer | None = None, 
         with threads_for(len(values) * sum(parameter.numel() for parameter in evaluated.parameters())):
             for start in range(0, len(values), BATCH):
                 rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
-                parts.append(evaluated(rows).cpu().double())
-        logits = torch.cat(parts)
+                parts.append(selected(evaluated(rows), select).cpu())
         leans = evaluated.relevance() if isinstance(evaluated, Committee) else layer.relevance()
         relevance = leans.cpu().double().numpy()
         # Rules use literals only, whatever other concepts the network uses.
         uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
-    if logits.ndim == 3 and logits.shape[-1] == 1:
-        logits = logits.squeeze(-1)
-    if logits.ndim != 2 or logits.shape[1] != layer.n_classes:
-        raise LogicLensError(
-            f"the network must give one output for each of its {layer.n_classes} heads, got shape {list(logits.shape)}."
-        )
-    if not bool(torch.isfinite(logits).all()):
-        raise LogicLensError("the network gives NaN or infinite outputs on these rows: it cannot be explained.")
+    raw = torch.cat(parts)
+    outputs, output = as_heads((raw.double() if raw.is_floating_point() else raw).numpy(), layer.n_classes, output)
     if answer is None:
-        answer = "threshold" if logits.shape[1] == 1 or table.is_multilabel else "argmax"
-    names = _class_names(table, logits.shape[1])
-    return Reading(table, logits.numpy(), answer, relevance, uses, names, network)
+        answer = "threshold" if layer.n_classes == 1 else "argmax"
+    if answer == "argmax" and layer.n_classes == 1:
+        raise LogicLensError('a single head has nothing to be larger than: leave out answer="argmax".')
+    traced: OutputKind | None = "logits"
+    if not _is_own(network):
+        traced = traced_kind(evaluated, rows[:1], select) if output == "auto" else None
+    kind = resolved(outputs, output, traced, exclusive=answer == "argmax")
+    names = _class_names(table, layer.n_classes)
+    return Reading(table, outputs, answer, kind, select, relevance, uses, names, network)
 
 
 def restricted(reading: Reading) -> nn.Module:
     """Return a copy of the network that was read in which every head sees its relevant concepts only."""
-    network = _copied(reading.network)
+    network = private_copy(reading.network)
     for member in network.networks if isinstance(network, Committee) else (network,):
         _concept_layer(member, reading.table).keep.copy_(torch.from_numpy(reading.uses))
     return network
@@ -251,27 +291,13 @@ def _evaluated(network: nn.Module) -> nn.Module:
     """Return the network if a forward pass cannot change it, else a private copy in evaluation mode."""
     if not isinstance(network, nn.Module):
         raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
-    return network if _is_own(network) else _copied(network)
+    return network if _is_own(network) else private_copy(network)
 
 
 def _is_own(network: nn.Module) -> bool:
     """Return whether this is a network of this package whose forward pass changes nothing."""
     own = type(network) in (EntropyNet, Committee)
     return own and all(type(module) in STATELESS for module in network.modules())
-
-
-def _copied(network: nn.Module) -> nn.Module:
-    """Return a copy in evaluation mode. Tensors that the network computed from its parameters are shared."""
-    # torch refuses to copy computed tensors, such as the weight of `weight_norm`; a forward pass computes them again.
-    values = (value for module in network.modules() for value in vars(module).values())
-    computed = {id(value): value for value in values if isinstance(value, torch.Tensor) and not value.is_leaf}
-    try:
-        return copy.deepcopy(network, computed).eval()
-    except Exception as error:
-        raise LogicLensError(
-            f"this network cannot be copied ({type(error).__name__}: {error}). It is read on a copy, so that it stays "
-            "unchanged: remove the attribute that copy.deepcopy refuses, or give its class a __deepcopy__ method."
-        ) from error
 
 
 def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:

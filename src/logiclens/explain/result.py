@@ -179,6 +179,14 @@ class ClassExplanation:
         )
 
     @property
+    def better_constant(self) -> str | None:
+        """A note that a constant answer agrees with the network on more of the explained rows; None if none does."""
+        seen = self.reading.seen
+        share_of_yes = float(seen.weight @ seen.yes[:, self.head] / seen.weight.sum())
+        answer, share = ("yes", share_of_yes) if share_of_yes > 0.5 else ("no", 1 - share_of_yes)
+        return f"always {answer} agrees on {percent(share, 1)}" if share > self.fidelity else None
+
+    @property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Boolean rows that the network answers both ways, the most frequent first."""
         return self.table.contradictions
@@ -208,6 +216,7 @@ class ClassExplanation:
     def __str__(self) -> str:
         """Return the formula as a sentence, with the reason if it is constant."""
         told = f"{self.first_order}   (otherwise)" if isinstance(self.formula, Complement) else self.first_order
+        told += "" if self.better_constant is None else f"   [{self.better_constant}]"
         return told if self.reason is None else f"{told}\n    {self.reason} {self.remedy}"
 
     def _repr_html_(self) -> str:
@@ -238,6 +247,8 @@ class Explanation(Sequence[ClassExplanation]):
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
         without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.
+        multilabel: whether a row may have several classes, also if its rows have no labels. Default: as their labels
+            say.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -268,6 +279,7 @@ class Explanation(Sequence[ClassExplanation]):
     facts: TableFacts = NO_FACTS
     costs: tuple[Costs, ...] | None = None
     without_rest: frozenset[int] = frozenset()
+    multilabel: bool = False
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -330,9 +342,10 @@ class Explanation(Sequence[ClassExplanation]):
         if self.model_rules is not None:
             return self.model_rules
         reading, table = self.reading, self.reading.table
+        multilabel = self.multilabel or table.is_multilabel
         truth = reading.yes.astype(np.float64) if table.labels is None else reading.targets()
         formulas, labels = list(self.formulas), list(self.labels or (explained.name for explained in self.classes))
-        if len(self.classes) == 1 and not table.is_multilabel:
+        if len(self.classes) == 1 and not multilabel:
             # A single head answers for two classes: a no is the other class.
             other = table.class_names[0] if len(table.class_names) == 2 else f"not {labels[0]}"
             (formula,) = formulas
@@ -350,7 +363,7 @@ class Explanation(Sequence[ClassExplanation]):
             resolve=self.resolve,
             order=self.order if len(self.order) == sum(isinstance(formula, DNF) for formula in formulas) else (),
             otherwise=self.otherwise,
-            multilabel=table.is_multilabel,
+            multilabel=multilabel,
             answers=self.answers,
             costs=self.costs,
             without_rest=self.without_rest,

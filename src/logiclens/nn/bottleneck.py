@@ -12,6 +12,18 @@ from torch import Tensor, nn
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.nn.functional import boolean
+from logiclens.nn.outputs import (
+    CUTS,
+    Output,
+    OutputKind,
+    Select,
+    check_output,
+    last_operation,
+    private_copy,
+    resolved,
+    selected,
+    traced_kind,
+)
 
 Interventions = Mapping[int | str, int | float | Tensor]
 
@@ -53,14 +65,18 @@ class ConceptBottleneck(nn.Module):
     """f(g(x)): the encoder g returns concepts in [0, 1], the network f returns class logits from these alone.
 
     Args:
-        encoder: a module from raw inputs to concept logits `[batch, concepts]`: a `ResNet10`, an `EntropyNet` (a
-            cascade), or any other.
+        encoder: a module from raw inputs to concepts `[batch, concepts]`, as logits or probabilities: a `ResNet10`, an
+            `EntropyNet` (a cascade), or any other.
         network: a module from concepts to class logits `[batch, classes]`, such as an `EntropyNet`.
         hard: whether the network sees concepts rounded to 0 and 1 (1 from 0.5 on). Gradients pass the rounding
             unchanged. Default: False.
         exclusive: whether exactly one concept holds on each row, which uses a softmax instead of a sigmoid per
             concept. Default: False.
         names: names of the concepts; `x0`, `x1`, … by default.
+        output: what the encoder returns: `"logits"`, `"probabilities"` or `"log-probabilities"`. Default: `"auto"`, by
+            its last operation; see `logiclens.explain.read`.
+        select: a function that takes the concepts from what the encoder returns, such as `lambda out: out["concepts"]`.
+            Default: None, it returns the concepts.
 
     Example:
         >>> from logiclens.nn import EntropyNet
@@ -79,18 +95,16 @@ class ConceptBottleneck(nn.Module):
         hard: bool = False,
         exclusive: bool = False,
         names: Sequence[str] | None = None,
+        output: Output = "auto",
+        select: Select | None = None,
     ) -> None:
         """Store both modules unchanged."""
         super().__init__()
         for role, part in (("encoder", encoder), ("network", network)):
             if not isinstance(part, nn.Module):
                 raise LogicLensError(f"the {role} must be a torch module, got {type(part).__name__}.")
-        *_, last = encoder.modules()
-        if isinstance(last, nn.Sigmoid | nn.Softmax | nn.LogSoftmax):
-            raise LogicLensError(
-                f"the encoder must return logits, but it ends in {type(last).__name__}: remove that layer, because "
-                "the bottleneck itself turns logits into concepts."
-            )
+        check_output(output, ("auto", "logits", "probabilities", "log-probabilities"))
+        self.output, self.select = output, select
         self.encoder, self.network = encoder, network
         self.hard, self.exclusive = hard, exclusive
         self.names = None if names is None else tuple(names)
@@ -110,17 +124,36 @@ class ConceptBottleneck(nn.Module):
         return logits
 
     def concept_logits(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
-        """Return the logits of the encoder, which the concept loss needs.
+        """Return the concepts of the encoder as logits, which the concept loss needs.
 
         Args:
             x: raw inputs.
+
+        Raises:
+            LogicLensError: if the encoder does not return one number for each concept, or nothing says whether it
+                returns logits or probabilities.
         """
-        logits: Tensor = self.encoder(x)
+        logits = selected(self.encoder(x), self.select)
         if logits.ndim != 2:
             raise LogicLensError(f"the encoder must return logits [batch, concepts], got shape {list(logits.shape)}.")
         if self.names is not None and logits.shape[1] != len(self.names):
             raise LogicLensError(f"the encoder returns {logits.shape[1]} concepts, but names has {len(self.names)}.")
-        return logits
+        kind = self._encoder_kind(x, logits)
+        if kind == "logits":
+            return logits
+        return _logits_of(logits.exp() if kind == "log-probabilities" else logits, self.exclusive)
+
+    def _encoder_kind(self, x: Tensor, outputs: Tensor) -> OutputKind:
+        """Return what the encoder returns, as it was said, or else by its last operation or its outputs."""
+        if self.output != "auto":
+            return self.output
+        kind = last_operation(outputs)
+        if kind is None and outputs.grad_fn is None:
+            # No gradients are recorded: trace one row, on a copy that is not in training.
+            kind = traced_kind(private_copy(self.encoder), x[:1], self.select)
+        if kind is None:
+            kind = resolved(outputs.detach().double().cpu().numpy(), "auto", None, exclusive=False)
+        return kind
 
     def concepts(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
         """Return g(x) as the network sees it: in [0, 1], and exactly 0 or 1 if `hard`.
@@ -156,6 +189,8 @@ class ConceptBottleneck(nn.Module):
         interventions: Interventions,
         *,
         answer: Literal["argmax", "threshold"] | None = None,
+        output: Output = "auto",
+        select: Select | None = None,
     ) -> Intervention:
         """Set some concepts and return how concepts, logits and predictions change.
 
@@ -168,14 +203,23 @@ class ConceptBottleneck(nn.Module):
                 one for each row.
             answer: how to read predictions: `"argmax"` takes the largest logit (the default for several heads),
                 `"threshold"` says yes for each head with a probability of at least 0.5 (the default for one head).
+            output: what the outputs of the network are. Default: `"auto"`; see `logiclens.explain.read`.
+            select: a function that takes the outputs from what the network returns. Default: None.
         """
         if answer not in ("argmax", "threshold", None):
             raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")
+        check_output(output)
         concept_logits = self.concept_logits(x)
         seen = self.activate(concept_logits), self.activate(concept_logits, interventions)
-        before, after = self.network(seen[0]), self.network(seen[1])
+        before, after = (selected(self.network(concepts), select) for concepts in seen)
         by_threshold = answer == "threshold" or (answer is None and before.shape[1] == 1)
-        was, is_ = ((out >= 0).long() if by_threshold else out.argmax(dim=1) for out in (before, after))
+        if by_threshold:
+            traced = traced_kind(private_copy(self.network), seen[0][:1], select) if output == "auto" else None
+            values = torch.cat([before, after]).double().cpu().numpy()
+            cut = CUTS[resolved(values, output, traced, exclusive=False)]
+            was, is_ = (before >= cut).long(), (after >= cut).long()
+        else:
+            was, is_ = before.argmax(dim=1), after.argmax(dim=1)
         return Intervention(*seen, before, after, was, is_, (was != is_).reshape(len(was), -1).any(dim=1))
 
     def extra_repr(self) -> str:
@@ -223,6 +267,14 @@ class ConceptBottleneck(nn.Module):
         if not 0 <= concept < n_concepts:
             raise LogicLensError(f"a concept must be 0 to {n_concepts - 1}, or a name, got {concept}.")
         return concept
+
+
+def _logits_of(probabilities: Tensor, exclusive: bool) -> Tensor:
+    """Return logits whose softmax or sigmoid gives the probabilities."""
+    smallest = torch.finfo(probabilities.dtype).eps
+    if exclusive:
+        return probabilities.clamp(min=smallest).log()
+    return probabilities.clamp(smallest, 1 - smallest).logit()
 
 
 def _check_names(names: tuple[str, ...], n_concepts: int | None) -> None:

@@ -70,6 +70,10 @@ class ClassLike(Protocol):
         """How often formula and network agree."""
 
     @property
+    def better_constant(self) -> str | None:
+        """A note on a constant answer with a higher fidelity."""
+
+    @property
     def equals_network(self) -> bool:
         """Whether formula and network agree on all rows."""
 
@@ -302,6 +306,8 @@ def _facts(explained: ClassLike) -> list[str]:
         facts = ["Formula and network agree on all explained rows."]
     else:
         facts = [f"Fidelity: formula and network agree on {percent(explained.fidelity, 1)} of the explained rows."]
+        if explained.better_constant is not None:
+            facts.append(f"A constant answer is closer: {explained.better_constant}.")
     if explained.certificate is not None:
         facts.append(f"Certified: network and formula are equal on {explained.certificate.domain}.")
     if explained.proved_minimal:

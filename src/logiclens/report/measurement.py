@@ -636,14 +636,10 @@ def _firing(fires: NDArray[np.bool_], copies: NDArray[np.float64]) -> FiringCoun
 
 
 def _gap(found: Gap) -> GapSummary:
-    """Sum up over all classes where network and formulas differ."""
+    """Sum up over all classes how many answers each step from the network to the formulas changes."""
     steps = [GapStep(words, sum(one.changed[step] for one in found.classes)) for step, words in STEP_WORDS.items()]
-    unseen = sum(one.unseen_disagree for one in found.classes)
     total = sum(one.n_rows for one in found.classes)
-    return GapSummary(
-        1 - sum(one.disagree for one in found.classes) / total,
-        (*steps, GapStep("have values that come up in none of the rows that the rules were read from", unseen)),
-    )
+    return GapSummary(1 - sum(one.disagree for one in found.classes) / total, tuple(steps))
 
 
 def _history(model: EntropyClassifier) -> Curves:

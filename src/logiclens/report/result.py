@@ -158,7 +158,7 @@ class GapStep:
 
 @dataclass(frozen=True)
 class GapSummary:
-    """The share of answers on which network and formulas agree, and where the others are lost."""
+    """The share of answers on which network and formulas agree, and what each step between them changes."""
 
     agree: float
     steps: tuple[GapStep, ...]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
@@ -17,6 +17,7 @@ from logiclens.formula.packed_rows import as_array
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, training
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
+from logiclens.nn.outputs import checked_logits
 from logiclens.progress import Progress, working
 from logiclens.train.config import History, TrainConfig, threads_for
 from logiclens.train.encoder import (
@@ -184,13 +185,24 @@ class _Parts:
         return ConceptTable(values, model.names, self.table.labels, self.table.class_names)
 
 
+class _ConceptLogits(nn.Module):
+    """The encoder of a bottleneck as a module that returns logits, whatever the encoder itself returns."""
+
+    def __init__(self, model: ConceptBottleneck) -> None:
+        super().__init__()
+        self.encoder, self.logits = model.encoder, model.concept_logits
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.logits(x)
+
+
 def _fit_apart(
     model: ConceptBottleneck, parts: _Parts, held: _Parts | None, config: BottleneckConfig, *, mode: Mode, seed: int
 ) -> BottleneckResult:
     values = np.array(parts.table.values)
     targets = values.argmax(axis=1) if model.exclusive else values
     encoded = fit_encoder(
-        model.encoder, parts.rows, targets, config.encoder, seed=seed, progress=config.network.progress
+        _ConceptLogits(model), parts.rows, targets, config.encoder, seed=seed, progress=config.network.progress
     )
     device = config.encoder.device
     if mode == "sequential":
@@ -218,7 +230,11 @@ def _fit_jointly(
     device = device_of(config.encoder.device)
     with placed(model, device), threads_for(work_of(model, parts.rows, config.encoder.batch_size)):
         like = next(model.network.parameters())
-        n_heads = forward_all(model, model, parts.rows[:1], batch_size=1, device=device).shape[1]
+
+        def call(row: Tensor) -> Tensor:
+            return checked_logits(model.network, model.concepts(row), exclusive=not parts.table.is_multilabel)
+
+        n_heads = forward_all(model, call, parts.rows[:1], batch_size=1, device=device).shape[1]
         single = n_heads == 1 and not parts.table.is_multilabel
         run = _Joint(
             model,

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.constraints import Constraint, check_all, flag, is_finite, number, one_of, optional, whole_number
 from logiclens.errors import LogicLensError, warn
+from logiclens.nn.outputs import checked_logits
 
 _NOT_NEGATIVE = number("a finite number that is not negative", lambda value: value >= 0)
 
@@ -165,14 +166,23 @@ def checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
     was_training = network.training
     network.eval()
     try:
-        with torch.no_grad():
-            row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
-            logits = network(row)
+        row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
+        logits = checked_logits(network, row, exclusive=not data.is_multilabel)
     finally:
         network.train(was_training)
     if logits.ndim != 2:
         raise LogicLensError(f"the network must return logits [batch, classes], got {logits.ndim} dimension(s).")
     return int(logits.shape[1])
+
+
+def checked_config(config: TrainConfig | None) -> TrainConfig:
+    """Return the settings, or the default ones; raise an error if they are something else, such as labels."""
+    if not isinstance(config, TrainConfig | None):
+        raise LogicLensError(
+            f"config must be a TrainConfig, got a {type(config).__name__}: rows and labels are passed together, as "
+            "fit(network, ConceptTable(concepts, labels=labels))."
+        )
+    return config or TrainConfig()
 
 
 def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[str, ...]:
@@ -181,6 +191,11 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     Returns:
         The warnings as notes.
     """
+    for what, table in (("the training rows", data), ("validation", validation)):
+        if not isinstance(table, ConceptTable | None):
+            raise LogicLensError(
+                f"{what} must be a ConceptTable, got a {type(table).__name__}: pass ConceptTable(concepts, labels=...)."
+            )
     if data.labels is None:
         raise LogicLensError("training needs labels: pass labels=... when building the table.")
     if validation is not None:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import as_array
 from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, placed, set_scale, shifted, training
+from logiclens.nn.outputs import checked_logits
 from logiclens.progress import Progress, working
 from logiclens.storage import open_whole
 from logiclens.train.config import threads_for
@@ -396,7 +397,11 @@ def work_of(module: nn.Module, rows: Tensor, batch_size: int) -> int:
 
 def _check_outputs(encoder: nn.Module, rows: Tensor, targets: Tensor, task: Task, device: torch.device) -> None:
     n_targets = int(targets.max()) + 1 if task == "multiclass" else targets.shape[1]
-    logits = forward_all(encoder, encoder, rows[:1], batch_size=1, device=device)
+
+    def call(row: Tensor) -> Tensor:
+        return checked_logits(encoder, row, exclusive=task == "multiclass")
+
+    logits = forward_all(encoder, call, rows[:1], batch_size=1, device=device)
     if logits.ndim != 2 or (logits.shape[1] < n_targets if task == "multiclass" else logits.shape[1] != n_targets):
         raise LogicLensError(
             f"the targets have {n_targets} concepts, but the encoder returns shape {list(logits.shape)} for one row: "

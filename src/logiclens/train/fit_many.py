@@ -21,7 +21,7 @@ from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.nn.layers import EntropyNet
 from logiclens.nn.stacked import Stack, StackedRows, stackable
 from logiclens.progress import Progress, working
-from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_data, threads_for
+from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_config, checked_data, threads_for
 from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor, class_weights, task_of
 
 LARGE = 1 << 20
@@ -444,7 +444,7 @@ def fit_many(
         LogicLensError: if a network cannot be trained in this way, or if its rows do not fit.
     """
     n = len(networks)
-    tables, configs = _spread(data, n, "data"), _spread(config or TrainConfig(), n, "config")
+    tables, configs = _spread(data, n, "data"), [checked_config(one) for one in _spread(config, n, "config")]
     held = _spread(validation, n, "validation")
     for network, one in zip(networks, configs, strict=True):
         if not stackable(network) or one.batch_size is not None:
@@ -454,12 +454,12 @@ def fit_many(
             )
     if len({id(network) for network in networks}) < n:
         raise LogicLensError("networks contains the same network twice: pass each network once.")
-    for network, table in zip(networks, tables, strict=True):
-        if network.n_concepts != table.n_concepts:
-            raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
     # Check and warn once for models that share their rows.
     pairs = {(id(table), id(rows)): (table, rows) for table, rows in zip(tables, held, strict=True)}
     notes = {key: checked_data(*pair) for key, pair in pairs.items()}
+    for network, table in zip(networks, tables, strict=True):
+        if network.n_concepts != table.n_concepts:
+            raise LogicLensError(f"this network takes {network.n_concepts} concepts, got {table.n_concepts}.")
     models = [_Model(*one) for one in zip(networks, tables, held, configs, strict=True)]
     results: dict[int, TrainResult] = {}
     groups = list(_alike(models))

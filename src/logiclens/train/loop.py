@@ -16,7 +16,16 @@ from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
 from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress, working
-from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_data, checked_heads, threads_for
+from logiclens.train.config import (
+    STEP,
+    History,
+    TrainConfig,
+    TrainResult,
+    checked_config,
+    checked_data,
+    checked_heads,
+    threads_for,
+)
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
 
@@ -58,7 +67,7 @@ def fit(
     >>> trained.history.train_accuracy[-1].item()
     1.0
     """
-    config = TrainConfig() if config is None else config
+    config = checked_config(config)
     if config.batch_size is None and stackable(network):
         return fit_many([network], data, config, validation=validation)[0]
     like = next(network.parameters(), None)
