@@ -56,9 +56,7 @@ def explain_class(
     held = ConceptTable(x_val, concept_names, _classes(y_val), rows.class_names)
     explanation = explain_all(model, rows, validation=held, method=method, score_against=score_against)
     formulas = explanation.formulas
-    # The paper writes out the formula of every class, also of a complement.
-    texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)
-    return ExplainedClasses(texts, explanation, formulas)
+    return ExplainedClasses(tuple(map(str, formulas)), explanation, formulas)
 
 
 def _numbers(y: Any) -> torch.Tensor:
