@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+import pickle
+import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -13,20 +17,34 @@ from hypothesis import strategies as st
 
 from logiclens.cli.models import compared
 from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.explain import explain_all
 from logiclens.explain.local import explain_rows, shortest_reason, shortest_refusal
-from logiclens.export import to_english, to_latex, to_sympy, to_sympy_source
+from logiclens.export import (
+    from_json,
+    sql_condition,
+    to_english,
+    to_json,
+    to_latex,
+    to_python,
+    to_sympy,
+    to_sympy_source,
+)
 from logiclens.formula import DNF, Complement, Cube, Literal, english, format_first_order, format_formula, parse
+from logiclens.formula.check import implies
 from logiclens.formula.diff import always
 from logiclens.formula.dnf import implied_by
+from logiclens.formula.minimisation import simplify
+from logiclens.formula.packed_rows import pack
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.logic import test_explanation as score_explanation
 from logiclens.metrics.qca import qca
 from logiclens.metrics.rule_statistics import Share
 from logiclens.render.html import rules_html
 from tests.oracles.brute_force import every_row, holds, meaning
 from tests.rigged import GRID, NAMES, Rigged
-from tests.strategies import CONCEPTS, dnfs
+from tests.strategies import CONCEPTS, cubes, dnfs, literals
 
 FORMULA = parse("(old & ~smoker) | sepsis")
 AGE = {"old": Predicate("age", ">=", 72.5)}
@@ -41,8 +59,133 @@ ORDERED = RuleSet(
 )
 
 
+ROWS = np.array(every_row(len(CONCEPTS)))
+LONG = DNF(Cube([Literal(f"a{i}"), Literal(f"b{i}")]) for i in range(14))
+"""Its negation has 2^14 cubes, more than a formula may have."""
+
+
 def formulas() -> st.SearchStrategy[DNF | Complement]:
     return dnfs() | dnfs().map(Complement)
+
+
+def truth(formula: DNF | Complement | Cube | Literal) -> list[bool]:
+    """The answers on all rows by brute force."""
+    if isinstance(formula, Literal):
+        formula = Cube([formula])
+    return meaning(DNF([formula]) if isinstance(formula, Cube) else formula, CONCEPTS)
+
+
+def python_answers(formula: DNF | Complement) -> list[bool]:
+    names: dict[str, Any] = {}
+    exec(to_python(formula), names)
+    return [names["predict"](dict(zip(CONCEPTS, map(float, row), strict=True))) for row in ROWS]
+
+
+def sql_answers(formula: DNF | Complement) -> list[bool]:
+    with sqlite3.connect(":memory:") as base:
+        base.execute(f"CREATE TABLE t ({', '.join(CONCEPTS)})")
+        base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", ROWS.astype(int).tolist())
+        answered = base.execute(f"SELECT {sql_condition(formula, dialect='sqlite', nan=False)} FROM t ORDER BY rowid")
+        return [bool(answer) for (answer,) in answered]
+
+
+def narrowed(formula: DNF | Complement) -> list[bool]:
+    """The answers, each asked of what remains of the formula on the rows that have the row's `a` and `b`."""
+    cells = [dict(zip(CONCEPTS, map(bool, row), strict=True)) for row in ROWS]
+    return [holds(formula.given({"a": row["a"], "b": row["b"]}), row) for row in cells]
+
+
+ANSWERS: dict[str, Callable[[DNF | Complement], Any]] = {
+    "evaluate": lambda formula: formula.evaluate(ROWS, CONCEPTS),
+    "evaluate packed rows": lambda formula: formula.evaluate(pack(ROWS, CONCEPTS)),
+    "fired": lambda formula: formula.fired(ROWS, CONCEPTS).any(axis=1),
+    "cubes": lambda formula: truth(DNF(formula.cubes)),
+    "iteration": lambda formula: truth(DNF(formula)),
+    "given": narrowed,
+    "pickle": lambda formula: truth(pickle.loads(pickle.dumps(formula))),
+    "str": lambda formula: truth(parse(str(formula))),
+    "unicode": lambda formula: truth(parse(format_formula(formula, "unicode"), CONCEPTS)),
+    "latex": lambda formula: truth(parse(format_formula(formula, "latex"))),
+    "simplify": lambda formula: truth(simplify(formula).formula),
+    "test_explanation": lambda formula: score_explanation(
+        formula, ROWS.astype(float), ROWS[:, 0].astype(int), 1, concept_names=CONCEPTS
+    ).predictions.numpy(),
+    "to_json": lambda formula: from_json(to_json(formula)).predict(ROWS, CONCEPTS),
+    "to_python": python_answers,
+    "sql": sql_answers,
+}
+
+
+# Operations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", ANSWERS)
+@given(formula=formulas())
+def test_every_operation_answers_as_the_formula(operation: str, formula: DNF | Complement) -> None:
+    assert list(ANSWERS[operation](formula)) == truth(formula)
+
+
+@given(formulas() | literals() | cubes(), formulas())
+def test_operators_mix_all_formulas(left: Any, right: DNF | Complement) -> None:
+    for joined in (operator.and_, operator.or_):
+        expected = [joined(x, y) for x, y in zip(truth(left), truth(right), strict=True)]
+        assert truth(joined(left, right)) == expected
+        assert truth(joined(right, left)) == expected
+    assert truth(~right) == [not x for x in truth(right)]
+
+
+@given(formulas(), formulas())
+def test_checks_of_all_formulas_are_what_every_row_says(premise: DNF | Complement, other: DNF | Complement) -> None:
+    first, second = np.array(truth(premise)), np.array(truth(other))
+    # A name that a formula does not have is refused.
+    if set(other.concepts) <= set(premise.concepts):
+        assert premise.check(implies(other)).holds == bool((~first | second).all())
+    # Row i + 16 is row i with a instead of ~a.
+    assert premise.check("increasing in 'a'").holds == bool((~first[:16] | first[16:]).all())
+    assert premise.check("never uses 'a'").holds == ("a" not in premise.concepts)
+
+
+def test_the_complement_of_a_long_formula_is_never_expanded() -> None:
+    names = (*LONG.concepts, "x")
+    rows = np.random.default_rng(0).random((500, len(names))) < 0.2
+    x, otherwise = rows[:, -1], ~(rows[:, :-1:2] & rows[:, 1:-1:2]).any(axis=1)
+    assert 100 < otherwise.sum() < 400
+    complement, literal = Complement(LONG), Literal("x")
+    expected = {
+        complement: otherwise,
+        parse(str(complement)): otherwise,
+        ~complement: ~otherwise,
+        complement & literal: otherwise & x,
+        literal | complement: otherwise | x,
+        complement & Complement(literal): otherwise & ~x,
+        Complement(literal) | LONG: ~otherwise | ~x,
+    }
+    for formula, answers in expected.items():
+        assert formula.evaluate(rows, names).tolist() == answers.tolist()
+    assert parse(str(complement)) == complement
+    assert (LONG & complement).equivalent(DNF.false)
+    assert (complement | LONG).equivalent(DNF.true)
+    assert complement.check("decreasing in 'a0'").holds
+    with pytest.raises(FormulaTooLarge, match=r"14 cubes.*more than 10,000 cubes.*evaluate\(\)"):
+        len(complement)
+
+
+def test_operators_refuse_what_is_not_a_formula() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Complement(FORMULA) & "a"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        1 | Complement(FORMULA)
+    with pytest.raises(LogicLensError, match="expected a Literal, a Cube or a DNF, got Complement"):
+        Complement(Complement(FORMULA))
+
+
+def test_a_rule_needs_cubes_or_the_other_class() -> None:
+    negated = parse("~(a | b)")
+    with pytest.raises(LogicLensError, match=r"0 cubes and 2 confidences. DNF\(formula\) writes"):
+        Rule("x", negated, (0.5, 0.5))
+    with pytest.raises(LogicLensError, match=r"'x' must be the complement of the only other .* DNF\(formula\) writes"):
+        RuleSet((Rule("x", negated, (0.5,)),))
+    assert RuleSet((Rule("x", DNF(negated), (0.5,)),)).formulas == (parse("~a & ~b"),)
 
 
 # Meaning --------------------------------------------------------------------------------------------------------

@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from logiclens.errors import LogicLensError
+from logiclens.explain import compile_formulas
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement
 from logiclens.logic import test_explanation as score_explanation
+from logiclens.logic.nn import explain_class
 
 LISTING = """
 import torch
@@ -87,6 +89,23 @@ def test_the_three_values_are_texts_explanations_and_formulas():
     assert parse(texts[1]).equivalent(parse("(c0 & ~c1) | (~c0 & c1)"))
     assert explanations["other"].formula == formulas[1]
     assert all(formula.equivalent(parse(text)) for text, formula in zip(texts, formulas, strict=True))
+
+
+def test_an_explanation_of_fourteen_cubes_is_printed():
+    # Written out as cubes, the other class would have 2^14.
+    names = [f"c{i}" for i in range(28)]
+    pairs = torch.eye(14).repeat_interleave(2, dim=1)
+    x = torch.cat([pairs, (torch.rand((1000, 28), generator=torch.Generator().manual_seed(0)) < 0.2).float()])
+    y = (x[:, ::2] * x[:, 1::2]).any(dim=1).long()
+    formula = parse(" | ".join(f"(c{i} & c{i + 1})" for i in range(0, 28, 2)))
+    network = compile_formulas([Complement(formula), formula], names)
+    texts, _, formulas = explain_class(network, x, y, x, y, concept_names=names)
+    assert max(map(len, texts)) < 300
+    for klass, (text, formula) in enumerate(zip(texts, formulas, strict=True)):
+        for stated in (text, formula):
+            score = score_explanation(stated, x, y, klass, concept_names=names)
+            assert torch.equal(score.predictions, y == klass)
+            assert score.accuracy == 1.0
 
 
 def test_score_of_a_formula_text_counts_agreeing_rows():

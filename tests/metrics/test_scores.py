@@ -14,7 +14,7 @@ from scipy.stats import sem
 from sklearn.metrics import accuracy_score, f1_score
 
 from logiclens.errors import LogicLensError
-from logiclens.formula import DNF, Cube, Literal
+from logiclens.formula import DNF, Complement, Cube, Literal
 from logiclens.metrics import (
     accuracy,
     class_consistency,
@@ -259,6 +259,25 @@ def test_without_rows_there_is_no_mean_over_classes():
         explanation_accuracy(np.zeros((0, 2)), np.zeros((0, 2)))
     with pytest.raises(LogicLensError, match="no rows to score"):
         fidelity([A, B], np.zeros((0, 2)), np.zeros((0, 2)))
+
+
+@given(st.lists(dnfs() | dnfs().map(Complement), min_size=1, max_size=3))
+def test_texts_are_scored_as_their_formulas(stated):
+    texts = [str(formula) for formula in stated]
+    written = [formula.of if isinstance(formula, Complement) else formula for formula in stated]
+    assert complexity(texts) == complexity(stated) == pytest.approx(np.mean([sum(map(len, dnf)) for dnf in written]))
+    answers = np.ones((1, len(stated)))
+    assert fidelity(texts, answers, answers) == fidelity(stated, answers, answers)
+    used = [{literal.concept for cube in dnf for literal in cube} for dnf in written]
+    shares = [np.mean([concept in one for one in used]) for concept in set.union(*used)]
+    # A text alone is the formula of the only class of its run.
+    for runs in (texts, [[text] for text in texts], stated):
+        assert consistency(runs).value == pytest.approx(np.mean(shares) if shares else math.nan, nan_ok=True)
+
+
+def test_a_formula_alone_is_that_of_the_only_class():
+    for alone in ("long_name & b", Literal("long_name") & B, [Cube([Literal("long_name"), Literal("b")])]):
+        assert complexity(alone) == 2
 
 
 def test_without_formulas_there_is_no_complexity():

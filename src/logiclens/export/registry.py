@@ -135,16 +135,24 @@ def documentation_table() -> str:
 
 
 def rules_of(given: Any) -> RuleSet:
-    """Return the rules of a rule set, an explanation or an exact model; raise an error for anything else."""
-    from logiclens.formula.rule_set import RuleSet
+    """Return the rules of a rule set, an explanation, an exact model or a formula; raise an error for anything else.
+
+    The rules of a formula answer True where it holds, and False elsewhere.
+    """
+    from logiclens.formula.dnf import DNF, Complement, Cube, Literal, as_formula, written
+    from logiclens.formula.rule_set import Rule, RuleSet
 
     if isinstance(given, RuleSet):
         return given
+    if isinstance(given, DNF | Complement | Cube | Literal):
+        stated, holds = written(as_formula(given)), not isinstance(given, Complement)
+        decides = Rule(holds, stated, (1.0,) * len(stated))
+        return RuleSet((decides, Rule(not holds, Complement(stated), (1.0,))), resolve="order", otherwise=1)
     for name in ("rules_", "rules"):
         rules = getattr(given, name, None)
         if isinstance(rules, RuleSet):
             return rules
     raise LogicLensError(
         f"rules are exported from a RuleSet, an explanation or an exact model, got {type(given).__name__}: "
-        "pass model.explain() or its rules."
+        "pass model.explain(), its rules, or a formula."
     )

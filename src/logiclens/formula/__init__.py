@@ -29,4 +29,4 @@ from logiclens.formula.truth_table import TruthTable as TruthTable
 
 # What these methods answer is made of formulas, so `dnf` cannot import the modules that answer.
 DNF.diff = Complement.diff = _diff  # type: ignore[assignment, method-assign]
-DNF.check = _check  # type: ignore[assignment, method-assign]
+DNF.check = Complement.check = _check  # type: ignore[assignment, method-assign]

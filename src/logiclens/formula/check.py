@@ -13,7 +13,7 @@ import numpy as np
 from logiclens.errors import FormulaSyntaxError, LogicLensError, nearest, quoted
 from logiclens.formula.column_states import State, Unit, linked, packed_row, told, units_of
 from logiclens.formula.condition import read_condition
-from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, implied_by, written
 from logiclens.formula.flip import PossibleRows
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.predicate import Scalar
@@ -51,7 +51,7 @@ class Monotone:
 class Implies:
     """The property that another formula holds wherever this one does."""
 
-    formula: DNF
+    formula: DNF | Complement
 
     @for_reading
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ def monotone_in(column: str, increasing: bool = True) -> Monotone:
     return Monotone(column, increasing)
 
 
-def implies(formula: DNF | str) -> Implies:
+def implies(formula: DNF | Complement | str) -> Implies:
     """Return the property that another formula holds wherever this one does."""
     return Implies(parse(formula) if isinstance(formula, str) else formula)
 
@@ -184,7 +184,7 @@ class Check:
         )
 
 
-def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None = None) -> Check:
+def check_formula(formula: DNF | Complement, wanted: Property | str, *, groups: Groups | None = None) -> Check:
     """Return whether a formula has a property on all rows that the groups allow; each concept is a column.
 
     Args:
@@ -198,8 +198,12 @@ def check_formula(formula: DNF, wanted: Property | str, *, groups: Groups | None
     """
     if isinstance(parse_property(wanted) if isinstance(wanted, str) else wanted, NeverBoth):
         raise LogicLensError("'never both' is a property of the rules of several classes: ask the rule set.")
-    rules = DecisionRules((Rule("formula", formula, (0.0,) * len(formula)),), groups=groups or NO_GROUPS)
-    return replace(check(rules, wanted).classes[0], label=None, said="")
+    stated = written(formula)
+    rules = [Rule("stated", stated, (0.0,) * len(stated))]
+    if isinstance(formula, Complement):
+        rules.append(Rule("otherwise", formula, (0.0,)))
+    asked = DecisionRules(tuple(rules), groups=groups or NO_GROUPS, otherwise=len(rules) - 1)
+    return replace(check(asked, wanted, of=rules[-1].label).classes[0], label=None, said="")
 
 
 def check(rules: DecisionRules, wanted: Property | str, *, of: Scalar | None = None) -> Check:
@@ -280,10 +284,10 @@ def _check(rules: DecisionRules, formula: DNF | Complement, asked: NeverUses | M
     if isinstance(asked, Implies):
         return _check_implies(rules, formula, asked)
     question = _Question.of(rules, formula, asked.column)
-    written = formula.of if isinstance(formula, Complement) else formula
-    cubes = tuple(cube for cube in written if not question.about.isdisjoint(cube.concepts))
+    stated = written(formula)
+    cubes = tuple(cube for cube in stated if not question.about.isdisjoint(cube.concepts))
     if question.parts:
-        return question.of_dates(asked, tuple(c for c in written if not question.with_parts.isdisjoint(c.concepts)))
+        return question.of_dates(asked, tuple(c for c in stated if not question.with_parts.isdisjoint(c.concepts)))
     if not cubes:
         near = nearest(asked.column, question.names)
         # Without a hint, a typing error in the name would pass unnoticed.
@@ -323,10 +327,11 @@ def _with_conditions(rules: DecisionRules, asked: Implies) -> tuple[DecisionRule
         return found if literal.positive else found.negated
 
     # A cube of conditions that exclude each other never holds.
-    cubes = [dict.fromkeys(map(meant, cube)) for cube in asked.formula]
+    cubes = [dict.fromkeys(map(meant, cube)) for cube in written(asked.formula)]
     possible = [Cube(cube) for cube in cubes if not any(literal.negated in cube for literal in cube)]
     new = {one.literal.concept: one.predicate for one in read.values() if one.predicate is not None}
-    return replace(rules, predicates={**rules.predicates, **new}), Implies(DNF(possible))
+    formula = Complement(DNF(possible)) if isinstance(asked.formula, Complement) else DNF(possible)
+    return replace(rules, predicates={**rules.predicates, **new}), Implies(formula)
 
 
 def _check_implies(rules: DecisionRules, formula: DNF | Complement, asked: Implies) -> Check:

@@ -264,14 +264,22 @@ def conjunction(parts: Sequence[Sequence[Masks]], limit: int, budget: Budget | N
 def _within(cubes: Iterable[Masks], limit: int, budget: Budget) -> dict[Masks, None]:
     absorbed = dict.fromkeys(absorb(cubes, budget))
     if len(absorbed) > limit:
-        raise FormulaTooLarge(f"the conjunction has more than {limit:,} cubes.")
+        raise FormulaTooLarge(f"there are more than {limit:,} cubes.")
     return absorbed
 
 
-def complement(cubes: Sequence[Masks], limit: int, budget: Budget | None = None) -> list[Masks]:
-    """Return cubes that cover exactly the rows that `cubes` do not cover; raise `OutOfSteps` if that takes too long."""
+def difference(cubes: Sequence[Masks], other: Sequence[Masks], limit: int, budget: Budget | None = None) -> list[Masks]:
+    """Return cubes that cover exactly the rows of `cubes` that `other` does not cover."""
     budget = budget or Budget()
-    return absorb(_complement(cubes, limit, budget), budget)
+    result: dict[Masks, None] = {}
+    for positive, negative in cubes:
+        budget.spend(len(other) // 4)
+        # What remains of `other` where the cube holds is shorter than `other`, and so is its negation.
+        rest = _complement(cofactor(other, (positive, negative)), limit, budget)
+        result |= dict.fromkeys((positive | p, negative | n) for p, n in rest)
+        if len(result) > 2 * limit:
+            result = _within(result, limit, budget)
+    return list(_within(result, limit, budget))
 
 
 def absorb(cubes: Iterable[Masks], budget: Budget | None = None) -> list[Masks]:

@@ -224,14 +224,9 @@ def _common(left: Cube, right: Cube) -> int:
 def _beyond(formula: DNF, other: DNF, concepts: Sequence[str]) -> DNF | None:
     """Return where `formula` holds and `other` does not; None if it needs too many cubes."""
     place = {concept: i for i, concept in enumerate(concepts)}
-    rest, beyond = [as_masks(cube, place) for cube in other], list[cover.Masks]()
+    mine, theirs = ([as_masks(cube, place) for cube in part] for part in (formula, other))
     try:
-        for positive, negative in (as_masks(cube, place) for cube in formula):
-            # What remains of `other` where the cube holds is shorter than `other`, and so is its negation.
-            left = cover.complement(cover.cofactor(rest, (positive, negative)), limit=MAX_DIFF_CUBES)
-            beyond = cover.absorb([*beyond, *((p | positive, n | negative) for p, n in left)])
-            if len(beyond) > MAX_DIFF_CUBES:
-                return None
+        beyond = cover.difference(mine, theirs, limit=MAX_DIFF_CUBES)
         found = DNF(
             Cube(Literal(concepts[i], bool(p >> i & 1)) for i in range(len(concepts)) if (p | n) >> i & 1)
             for p, n in beyond

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from logiclens.errors import FormulaTooLarge, LogicLensError, quoted
 from logiclens.formula import cover
 from logiclens.formula.cover import is_installed
-from logiclens.formula.notation import format_cubes
+from logiclens.formula.notation import format_cubes, format_negation
 from logiclens.formula.packed_rows import PackedRows, RowsLike, pack
 
 if TYPE_CHECKING:
@@ -33,28 +33,137 @@ MAX_CELLS = 1 << 31
 """The largest number of cubes × concepts that is compared, 256 MB of bits."""
 
 
-class _Operators:
-    """`&`, `|` and `~` for literals, cubes and formulas alike; the result is always a `DNF`."""
+class _NoTruth:
+    """What is a formula, and so neither true nor false by itself."""
 
     __slots__ = ()
-
-    def __and__(self, other: object) -> DNF:
-        """Return the conjunction: cubes joined pairwise, without contradictions and contained cubes."""
-        return conjunction([_as_dnf(self), _as_dnf(other)]) if _is_formula(other) else NotImplemented
-
-    def __or__(self, other: object) -> DNF:
-        """Return the disjunction: the union of the cubes."""
-        return DNF((*_as_dnf(self).cubes, *_as_dnf(other).cubes)) if _is_formula(other) else NotImplemented
-
-    def __invert__(self) -> DNF:
-        """Return the negation in disjunctive normal form."""
-        return _complement(_as_dnf(self))
 
     def __bool__(self) -> bool:
         """Raise `LogicLensError`: whether a formula is true depends on the row."""
         raise LogicLensError(
             "a formula is neither true nor false by itself: evaluate it on rows, or compare it with DNF.true."
         )
+
+
+class _Operators(_NoTruth):
+    """`&`, `|` and `~` for literals, cubes and DNFs alike; the result is always a `DNF`."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Formula) -> DNF:
+        """Return the conjunction: cubes joined pairwise, without contradictions and contained cubes."""
+        return conjunction([_as_dnf(self), _as_dnf(other)]) if _is_formula(other) else NotImplemented
+
+    def __or__(self, other: Formula) -> DNF:
+        """Return the disjunction: the union of the cubes."""
+        return DNF((*_as_dnf(self).cubes, *_as_dnf(other).cubes)) if _is_formula(other) else NotImplemented
+
+    def __invert__(self) -> DNF:
+        """Return the negation in disjunctive normal form."""
+        return _negation(_as_dnf(self))
+
+
+class _Questions(_NoTruth):
+    """What a `DNF` and a `Complement` are asked alike."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def cubes(self) -> tuple[Cube, ...]:
+            """The cubes in order."""
+
+        @property
+        def concepts(self) -> tuple[str, ...]:
+            """The concepts in order of first appearance."""
+
+        @property
+        def n_literals(self) -> int:
+            """The number of literals."""
+
+        def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
+            """Return what `evaluate` does, packed 64 rows to a word."""
+
+        # `formula/__init__` adds these methods to the class.
+        def diff(
+            self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None
+        ) -> Diff:
+            """Return what changed between this formula and a later version, and on which of the `rows`."""
+
+        def check(self, wanted: Property | str, *, groups: Groups | None = None) -> Check:
+            """Say whether the formula has a property such as `"never uses 'gender'"` on all rows `groups` allow."""
+
+    def __len__(self) -> int:
+        """The number of cubes."""
+        return len(self.cubes)
+
+    def __iter__(self) -> Iterator[Cube]:
+        """The cubes in order."""
+        return iter(self.cubes)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the formula is always true or always false because it has no literals."""
+        return self.n_literals == 0
+
+    def implies(self, other: Formula | Complement) -> bool:
+        """Return whether `other` holds on every row on which this formula holds.
+
+        Hard questions are given to a SAT solver if `python-sat` is installed (the extra `sat`). Raises
+        `FormulaTooLarge` if the answer takes too many steps.
+
+        Args:
+            other: another formula.
+
+        >>> (Literal("a") & Literal("b")).implies(Literal("a"))
+        True
+        """
+        return implied_by(as_formula(self), as_formula(other))
+
+    def equivalent(self, other: Formula | Complement) -> bool:
+        """Return whether both formulas hold on the same rows, however they are written; raises like `implies`.
+
+        Args:
+            other: another formula.
+
+        >>> a, b = Literal("a"), Literal("b")
+        >>> ((a & b) | (a & ~b)).equivalent(a)
+        True
+        """
+        return self.implies(other) and implied_by(as_formula(other), as_formula(self))
+
+    def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Return on which rows the formula holds, one Boolean per row.
+
+        Args:
+            rows: packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean columns),
+                or a Boolean matrix.
+            names: the columns of a matrix. Default: None.
+
+        >>> (Literal("a") & ~Literal("b")).evaluate([[1, 0], [1, 1]], names=["a", "b"])
+        array([ True, False])
+        """
+        packed = rows if isinstance(rows, PackedRows) else pack(rows, names, only=self.concepts)
+        return packed.unpack(self.evaluate_packed(packed))
+
+    def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Return which cube fires on which row: a Boolean matrix `[rows, cubes]`.
+
+        Args:
+            rows: as in `evaluate`.
+            names: as in `evaluate`.
+
+        >>> xor = (Literal("a") & ~Literal("b")) | (~Literal("a") & Literal("b"))
+        >>> xor.fired([[1, 0], [1, 1]], names=["a", "b"])
+        array([[ True, False],
+               [False, False]])
+        """
+        packed = pack(rows, names, only=self.concepts)
+        fired = np.zeros((packed.n_rows, len(self.cubes)), dtype=np.bool_)
+        for column, cube in enumerate(self.cubes):
+            fired[:, column] = DNF([cube]).evaluate(packed)
+        return fired
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +299,7 @@ _SET_LITERALS = Cube.__dict__["literals"].__set__
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class DNF(_Operators):
+class DNF(_Operators, _Questions):
     """A disjunction of cubes. `DNF.false` has none; `DNF.true` has the empty cube.
 
     Args:
@@ -225,14 +334,6 @@ class DNF(_Operators):
         """Agrees with `==`."""
         return hash(frozenset(self.cubes))
 
-    def __len__(self) -> int:
-        """The number of cubes."""
-        return len(self.cubes)
-
-    def __iter__(self) -> Iterator[Cube]:
-        """The cubes in order."""
-        return iter(self.cubes)
-
     @property
     def concepts(self) -> tuple[str, ...]:
         """The concepts in order of first appearance."""
@@ -242,51 +343,6 @@ class DNF(_Operators):
     def n_literals(self) -> int:
         """The number of literals in all cubes, the paper's complexity; 0 for `DNF.true` and `DNF.false`."""
         return sum(len(cube) for cube in self.cubes)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether the formula is `DNF.true` or `DNF.false`."""
-        return self.n_literals == 0
-
-    def implies(self, other: Formula | Complement) -> bool:
-        """Return whether `other` holds on every row on which this formula holds.
-
-        Hard questions are given to a SAT solver if `python-sat` is installed (the extra `sat`). Raises
-        `FormulaTooLarge` if the answer takes too many steps.
-
-        Args:
-            other: another formula.
-
-        >>> (Literal("a") & Literal("b")).implies(Literal("a"))
-        True
-        """
-        return implied_by(self, other if isinstance(other, Complement) else _as_dnf(other))
-
-    def equivalent(self, other: Formula | Complement) -> bool:
-        """Return whether both formulas hold on the same rows, however they are written; raises like `implies`.
-
-        Args:
-            other: another formula.
-
-        >>> a, b = Literal("a"), Literal("b")
-        >>> ((a & b) | (a & ~b)).equivalent(a)
-        True
-        """
-        return self.implies(other) and implied_by(other if isinstance(other, Complement) else _as_dnf(other), self)
-
-    def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Return on which rows the formula holds, one Boolean per row.
-
-        Args:
-            rows: packed rows, a table whose columns are the concepts (a DataFrame or a dictionary of Boolean columns),
-                or a Boolean matrix.
-            names: the columns of a matrix. Default: None.
-
-        >>> (Literal("a") & ~Literal("b")).evaluate([[1, 0], [1, 1]], names=["a", "b"])
-        array([ True, False])
-        """
-        packed = rows if isinstance(rows, PackedRows) else pack(rows, names, only=self.concepts)
-        return packed.unpack(self.evaluate_packed(packed))
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
         """Return what `evaluate` does, packed 64 rows to a word. Bits after the last row are 0.
@@ -300,24 +356,6 @@ class DNF(_Operators):
         literals = [literal for cube in self.cubes for literal in cube.literals]
         return rows.any_of([lit.concept for lit in literals], [lit.positive for lit in literals], lengths)
 
-    def fired(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Return which cube fires on which row: a Boolean matrix `[rows, cubes]`.
-
-        Args:
-            rows: as in `evaluate`.
-            names: as in `evaluate`.
-
-        >>> xor = (Literal("a") & ~Literal("b")) | (~Literal("a") & Literal("b"))
-        >>> xor.fired([[1, 0], [1, 1]], names=["a", "b"])
-        array([[ True, False],
-               [False, False]])
-        """
-        packed = pack(rows, names, only=self.concepts)
-        fired = np.zeros((packed.n_rows, len(self.cubes)), dtype=np.bool_)
-        for column, cube in enumerate(self.cubes):
-            fired[:, column] = DNF([cube]).evaluate(packed)
-        return fired
-
     def given(self, assignment: Mapping[str, bool]) -> DNF:
         """Return what remains of the formula if some concepts are known.
 
@@ -329,16 +367,6 @@ class DNF(_Operators):
         """
         kept = [cube for cube in self.cubes if all(assignment.get(x.concept, x.positive) == x.positive for x in cube)]
         return DNF(Cube(literal for literal in cube if literal.concept not in assignment) for cube in kept)
-
-    if TYPE_CHECKING:
-        # `formula/__init__` adds these methods to the class.
-        def diff(
-            self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None
-        ) -> Diff:
-            """Return what changed between this formula and a later version, and on which of the `rows`."""
-
-        def check(self, wanted: Property | str, *, groups: Groups | None = None) -> Check:
-            """Say whether the formula has a property such as `"never uses 'gender'"` on all rows `groups` allow."""
 
     def __str__(self) -> str:
         """The ascii text."""
@@ -354,23 +382,58 @@ DNF.true = DNF([Cube()])
 
 
 @dataclass(frozen=True, slots=True)
-class Complement:
-    """The rows on which another class's formula does not hold, printed as "otherwise".
+class Complement(_Questions):
+    """The rows on which a formula does not hold, such as the "otherwise" of two classes.
 
-    It refers to that formula and is never expanded into cubes. Whoever reads it reads the formula, so it counts the
-    literals of the formula.
+    It refers to the formula and prints as `~(...)`, which `parse` reads back. Whoever reads it reads the formula, so it
+    counts the literals of the formula. It is expanded into cubes only if they are asked for: by `cubes`, `len`, `fired`
+    and iteration, which raise `FormulaTooLarge` above 10,000 cubes.
+
+    `&` and `|` join it with any other formula; the result is a `DNF` or a `Complement`, whichever is short.
 
     Args:
         of: the formula.
 
-    >>> otherwise = Complement(DNF([Cube([Literal("a"), Literal("b")])]))
+    >>> otherwise = Complement(Literal("a") & Literal("b"))
     >>> otherwise.evaluate([[1, 1], [1, 0]], names=["a", "b"])
     array([False,  True])
     >>> otherwise.n_literals
     2
+    >>> print(otherwise, ~otherwise, otherwise & Literal("a"), otherwise | Literal("c"), sep=", ")
+    ~(a & b), a & b, a & ~b, ~(a & b & ~c)
     """
 
     of: DNF
+
+    def __post_init__(self) -> None:
+        """Raise `LogicLensError` for what is no formula, or a complement itself."""
+        object.__setattr__(self, "of", _as_dnf(self.of))
+
+    def __and__(self, other: Formula | Complement) -> DNF | Complement:
+        """Return the conjunction. Raises `FormulaTooLarge` if neither a DNF nor a complement can state it."""
+        if isinstance(other, Complement):
+            return Complement(self.of | other.of)
+        return _without(_as_dnf(other), self.of) if _is_formula(other) else NotImplemented
+
+    def __or__(self, other: Formula | Complement) -> DNF | Complement:
+        """Return the disjunction; raises like `&`."""
+        if isinstance(other, Complement):
+            return Complement(self.of & other.of)
+        if not _is_formula(other):
+            return NotImplemented
+        neither = _without(self.of, _as_dnf(other))
+        return ~neither if isinstance(neither, Complement) else Complement(neither)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> DNF:
+        """Return the formula."""
+        return self.of
+
+    @property
+    def cubes(self) -> tuple[Cube, ...]:
+        """The cubes of the negated formula. Raises `FormulaTooLarge` if they are too many."""
+        return _negation(self.of).cubes
 
     @property
     def concepts(self) -> tuple[str, ...]:
@@ -381,20 +444,6 @@ class Complement:
     def n_literals(self) -> int:
         """The literals of the formula."""
         return self.of.n_literals
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether the formula, and so the complement, is constant."""
-        return self.of.is_constant
-
-    def evaluate(self, rows: RowsLike, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Return on which rows the formula does not hold.
-
-        Args:
-            rows: as in `DNF.evaluate`.
-            names: as in `DNF.evaluate`.
-        """
-        return ~self.of.evaluate(rows, names)
 
     def evaluate_packed(self, rows: PackedRows) -> NDArray[np.uint64]:
         """Return what `evaluate` does, packed 64 rows to a word. Bits after the last row are 0.
@@ -412,36 +461,13 @@ class Complement:
         """
         return Complement(self.of.given(assignment))
 
-    def implies(self, other: Formula | Complement) -> bool:
-        """Return whether `other` holds on every row on which the formula does not; see `implied_by`.
-
-        Args:
-            other: another formula or complement.
-        """
-        return implied_by(self, other if isinstance(other, Complement) else _as_dnf(other))
-
-    def equivalent(self, other: Formula | Complement) -> bool:
-        """Return whether both hold on the same rows, however they are written.
-
-        Args:
-            other: another formula or complement.
-        """
-        return self.implies(other) and implied_by(other if isinstance(other, Complement) else _as_dnf(other), self)
-
-    if TYPE_CHECKING:
-        # `formula/__init__` adds this method to the class.
-        def diff(
-            self, other: DNF | Complement, rows: RowsLike | None = None, names: Sequence[str] | None = None
-        ) -> Diff:
-            """Return what changed between this complement and a later version, and on which of the `rows`."""
-
-    def __bool__(self) -> bool:
-        """Raise `LogicLensError`: whether a formula is true depends on the row."""
-        return _Operators.__bool__(self.of)
-
     def __str__(self) -> str:
         """The ascii text."""
-        return f"otherwise (not: {self.of})"
+        return format_negation(self.of.cubes)
+
+    def __repr__(self) -> str:
+        """The class and the ascii text of the formula."""
+        return f"Complement({str(self.of)!r})"
 
 
 def written(formula: DNF | Complement) -> DNF:
@@ -488,6 +514,11 @@ def undecided(question: str, *formulas: DNF) -> FormulaTooLarge:
     return FormulaTooLarge(
         f"{question} ({cubes} cubes over {concepts:,} concepts) is not decided within {limit}. {advice}"
     )
+
+
+def as_formula(value: object) -> DNF | Complement:
+    """Return a literal or a cube as a DNF, and any other formula itself; raise `LogicLensError` for anything else."""
+    return value if isinstance(value, Complement) else _as_dnf(value)
 
 
 def _is_formula(value: object) -> bool:
@@ -557,18 +588,33 @@ def conjunction(parts: Sequence[DNF]) -> DNF:
         ) from None
 
 
-def _complement(formula: DNF) -> DNF:
-    (masks,) = _as_masks(formula)
-    size = f"{len(formula)} cubes over {len(formula.concepts)} concepts"
+def _negation(formula: DNF) -> DNF:
+    subject = f"the negation of this formula ({len(formula)} cubes over {len(formula.concepts)} concepts)"
+    advice = "Negate the answers of evaluate() instead, or use Complement(formula), which is not expanded."
+    return _difference(DNF.true, formula, MAX_CUBES, subject, advice)
+
+
+def _without(formula: DNF, other: DNF) -> DNF | Complement:
+    """Return where `formula` holds and `other` does not: a DNF if that is short, otherwise a complement if possible."""
+    short = len(formula) + len(other)
+    subject, advice = f"the result of joining {short:,} cubes", "Combine the answers of evaluate() instead."
     try:
-        return _from_masks(cover.complement(masks, limit=MAX_CUBES), formula.concepts)
+        return _difference(formula, other, short, subject, advice)
+    except FormulaTooLarge:
+        pass
+    try:
+        return Complement(other | _negation(formula))
+    except FormulaTooLarge:
+        return _difference(formula, other, MAX_CUBES, subject, advice)
+
+
+def _difference(formula: DNF, other: DNF, limit: int, subject: str, advice: str) -> DNF:
+    """Return where `formula` holds and `other` does not; `subject` and `advice` are those of the error."""
+    mine, theirs = _as_masks(formula, other)
+    concepts = tuple(dict.fromkeys((*formula.concepts, *other.concepts)))
+    try:
+        return _from_masks(cover.difference(mine, theirs, limit), concepts)
     except cover.OutOfSteps:
-        raise FormulaTooLarge(
-            f"the negation of this formula ({size}) takes more than {cover.STEPS:,} steps. "
-            "Negate the answers of evaluate() instead."
-        ) from None
+        raise FormulaTooLarge(f"{subject} takes more than {cover.STEPS:,} steps. {advice}") from None
     except (FormulaTooLarge, RecursionError):
-        raise FormulaTooLarge(
-            f"the negation of this formula ({size}) has more than {MAX_CUBES:,} cubes. "
-            "Negate the answers of evaluate() instead."
-        ) from None
+        raise FormulaTooLarge(f"{subject} has more than {limit:,} cubes. {advice}") from None

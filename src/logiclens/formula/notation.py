@@ -66,6 +66,16 @@ def format_cubes(cubes: Sequence[Iterable[LiteralLike]], style: Style = "ascii")
     return symbols.disjunction.join(format_cube(text, symbols, len(texts)) for text in texts) or symbols.false
 
 
+def format_negation(cubes: Sequence[Iterable[LiteralLike]], style: Style = "ascii") -> str:
+    """Return the text of what is not a disjunction of cubes, as the negation of that text."""
+    symbols, literals = symbols_of(style), [literal for cube in cubes for literal in cube]
+    if not literals:
+        return symbols.false if cubes else symbols.true
+    text = format_cubes(cubes, style)
+    alone = len(cubes) == len(literals) == 1 and literals[0].positive
+    return symbols.negation + (text if alone else f"({text})")
+
+
 def symbols_of(style: Style) -> Symbols:
     """Return the symbols of a style."""
     if style not in SYMBOLS:

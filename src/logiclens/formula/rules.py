@@ -126,6 +126,7 @@ class Rule:
         if len(self.confidence) != len(self.cubes or (None,) * self.is_complement):
             raise LogicLensError(
                 f"the rule of {quoted(self.label)} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
+                + " DNF(formula) writes a complement out as cubes." * self.is_complement
             )
         if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs.values())):
             counts = ", ".join(map(str, self.recurs.values()))
@@ -263,7 +264,10 @@ class DecisionRules:
             if not isinstance(rule.formula, Complement):
                 continue
             if len(self.rules) != 2 or self.multilabel or self.rules[1 - place].formula != rule.formula.of:
-                raise LogicLensError(f"{quoted(rule.name)} must be the complement of the only other class's formula.")
+                raise LogicLensError(
+                    f"{quoted(rule.name)} must be the complement of the only other class's formula. "
+                    "DNF(formula) writes any other complement out as cubes."
+                )
             if self.otherwise != place:
                 raise LogicLensError(
                     f"the complement {quoted(rule.name)} must be the class of rows on which nothing fires."

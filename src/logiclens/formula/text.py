@@ -23,8 +23,8 @@ from logiclens.formula.notation import (
     Style,
     format_cube,
     format_cubes,
+    format_negation,
     quoted_name,
-    symbols_of,
 )
 from logiclens.formula.packed_rows import unknown_concept
 from logiclens.words import percent
@@ -58,14 +58,8 @@ def format_formula(formula: DNF | Complement | Cube | Literal, style: Style = "a
     >>> print(format_formula(Complement(formula), "unicode"))
     ¬(("age >= 72.5" ∧ ¬smoker) ∨ sepsis)
     """
-    symbols = symbols_of(style)
     if isinstance(formula, Complement):
-        if formula.is_constant:
-            return symbols.true if not formula.of.cubes else symbols.false
-        text = format_formula(formula.of, style)
-        (cube, *others) = formula.of.cubes
-        alone = not others and len(cube) == 1 and cube.literals[0].positive
-        return f"{symbols.negation}{text}" if alone else f"{symbols.negation}({text})"
+        return format_negation(formula.of.cubes, style)
     return format_cubes((formula | DNF.false).cubes, style)
 
 
@@ -120,11 +114,12 @@ def _first_order_body(formula: DNF, groups: Groups) -> str:
     return body or symbols.false
 
 
-def parse(text: str, names: Sequence[str] | None = None) -> DNF:
+def parse(text: str, names: Sequence[str] | None = None) -> DNF | Complement:
     """Read a formula from text; with `names`, every concept must be one of them.
 
     Reads `& | ~`, `∧ ∨ ¬`, `and or not`, LaTeX's `\\land \\lor \\lnot`, parentheses, `True` and `False`. A name with
-    other characters than letters, digits and `_` needs double quotes.
+    other characters than letters, digits and `_` needs double quotes. A negation of the whole text, `~(...)`, is read
+    as the `Complement` that prints so; other negations are expanded.
 
     Args:
         text: the formula.
@@ -132,6 +127,8 @@ def parse(text: str, names: Sequence[str] | None = None) -> DNF:
 
     >>> parse('(a & ~b) | "age >= 72.5"')
     DNF('(a & ~b) | "age >= 72.5"')
+    >>> parse("~(a & b | c)")
+    Complement('(a & b) | c')
     >>> parse("a & (b")
     Traceback (most recent call last):
     logiclens.errors.FormulaSyntaxError: column 7: expected ')' to close the '(' at column 5, but the text ends.
@@ -276,7 +273,14 @@ class _Parser:
         # Each literal is one object, however often it occurs.
         self.known: tuple[dict[str, Literal], dict[str, Literal]] = {}, {}
 
-    def formula(self) -> DNF:
+    def formula(self) -> DNF | Complement:
+        if self.kinds[:2] == ["~", "("]:
+            self.position = 1
+            negated = DNF(self.unary())
+            # A negated name is a literal.
+            if self.kinds[self.position] == "end" and negated.n_literals > 1:
+                return Complement(negated)
+            self.position = 0
         cubes = self.disjunction()
         if self.kinds[self.position] != "end":
             raise self.error(f"expected '&', '|' or the end, but {self.found()}.")

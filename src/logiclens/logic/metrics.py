@@ -12,7 +12,7 @@ from torch import Tensor
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, as_formula
 from logiclens.formula.text import parse
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.functional import THRESHOLD
@@ -26,7 +26,7 @@ class TestedExplanation(NamedTuple):
 
 
 def test_explanation(
-    formula: DNF | Cube | Literal | str,
+    formula: DNF | Complement | Cube | Literal | str,
     x: Any,
     y: Any,
     target_class: int,
@@ -60,7 +60,7 @@ def test_explanation(
     targets = table.targets()
     if not 0 <= target_class < targets.shape[1]:
         raise LogicLensError(f"target_class must be 0 to {targets.shape[1] - 1}, got {target_class}.")
-    parsed = parse(formula, table.names) if isinstance(formula, str) else formula | DNF.false
+    parsed = parse(formula, table.names) if isinstance(formula, str) else as_formula(formula)
     fires = parsed.evaluate(table.boolean(threshold), table.names)
     rows = np.arange(len(table)) if mask is None else torch.as_tensor(mask).cpu().numpy()
     if (rows.dtype == np.bool_ and len(rows) != len(table)) or (rows.size and rows.max() >= len(table)):

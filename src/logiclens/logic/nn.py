@@ -67,6 +67,4 @@ def explain_class(
         multilabel=multilabel,
     )
     formulas = explanation.formulas
-    # The paper writes out the formula of every class, also of a complement.
-    texts = tuple(str(~formula.of if isinstance(formula, Complement) else formula) for formula in formulas)
-    return ExplainedClasses(texts, explanation, formulas)
+    return ExplainedClasses(tuple(map(str, formulas)), explanation, formulas)

@@ -11,15 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from logiclens.errors import LogicLensError
 from logiclens.formula.counted_rows import row_weights
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, Cube, Literal, as_formula
 from logiclens.formula.packed_rows import as_array
+from logiclens.formula.text import parse
+
+Stated: TypeAlias = DNF | Complement | Cube | Literal | str
+"""A formula or its text."""
 
 
 def accuracy(truth: ArrayLike, prediction: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -91,19 +95,18 @@ def explanation_accuracy(fires: ArrayLike, labels: ArrayLike, weight: ArrayLike 
     return _mean_over_classes(macro_f1, labels, fires, weight)
 
 
-def complexity(formulas: Iterable[DNF | Complement]) -> float:
+def complexity(formulas: Iterable[Stated] | Stated) -> float:
     """Return the literals of a formula, summed over its cubes and averaged over classes. `True` and `False` count 0.
 
     A complement counts the literals of the formula it refers to.
 
     Args:
-        formulas: one formula per class.
+        formulas: one formula per class, or its text.
 
-    >>> from logiclens.formula import parse
-    >>> complexity([parse("a & ~b"), parse("a | b | c")])
+    >>> complexity(["a & ~b", "a | b | c"])
     2.5
     """
-    lengths = [formula.n_literals for formula in formulas]
+    lengths = [formula.n_literals for formula in _read(formulas)]
     if not lengths:
         raise LogicLensError("there are no formulas to score.")
     return float(np.mean(lengths))
@@ -128,12 +131,12 @@ class Fidelity:
 
 
 def fidelity(
-    formulas: Iterable[DNF | Complement], fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
+    formulas: Iterable[Stated] | Stated, fires: ArrayLike, answers: ArrayLike, weight: ArrayLike | None = None
 ) -> Fidelity:
     """Return the accuracy of (formula fires) against (network answers the class), averaged over classes.
 
     Args:
-        formulas: one formula per class.
+        formulas: one formula per class, or its text.
         fires: for each row and class, whether its formula fires.
         answers: the same for the answers of the network.
         weight: weight of each row. Default: 1.
@@ -142,7 +145,7 @@ def fidelity(
     >>> fidelity([parse("a")], [[1], [0], [0], [0]], [[1], [1], [0], [0]]).accuracy
     0.75
     """
-    listed, never = list(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))
+    listed, never = _read(formulas), np.zeros_like(np.asarray(answers, dtype=np.bool_))
     agreement = _mean_over_classes(accuracy, answers, fires, weight)
     if never.shape[1] != len(listed):
         raise LogicLensError(f"{len(listed)} formulas were given for {never.shape[1]} classes.")
@@ -152,6 +155,13 @@ def fidelity(
         constant_false=_mean_over_classes(accuracy, answers, never, weight),
         constant_formulas=sum(formula.is_constant for formula in listed),
     )
+
+
+def _read(formulas: Iterable[Stated] | Stated) -> list[DNF | Complement]:
+    """Return the formulas, of which some may be given as text. A formula alone is that of the only class."""
+    if isinstance(formulas, DNF | Complement | Cube | Literal | str):
+        formulas = [formulas]
+    return [parse(one) if isinstance(one, str) else as_formula(one) for one in formulas]
 
 
 def standard_error(values: ArrayLike) -> float:
@@ -205,40 +215,41 @@ class Consistency:
     left_out: int
 
 
-def class_consistency(formulas: Sequence[DNF | Complement], column_of: Mapping[str, str] | None = None) -> float | None:
+def class_consistency(formulas: Iterable[Stated] | Stated, column_of: Mapping[str, str] | None = None) -> float | None:
     """Return the mean share of a class's formulas that use a concept, over the concepts that any of them uses.
 
     Return None if no formula uses a concept. If each run fits its own cuts, names of concepts differ between runs; pass
     `column_of`, the raw column of each concept, to compare columns instead.
 
     Args:
-        formulas: the formulas of one class, one per run.
+        formulas: the formulas of one class, one per run, or their texts.
         column_of: the raw column of each concept. Default: compare concepts.
 
     >>> from logiclens.formula import Literal
     >>> class_consistency([Literal("a") | Literal("b"), Literal("a") | DNF.false])
     0.75
     """
-    named = column_of or {}
-    used = Counter(column for f in formulas for column in {named.get(concept, concept) for concept in f.concepts})
+    named, listed = column_of or {}, _read(formulas)
+    used = Counter(column for f in listed for column in {named.get(concept, concept) for concept in f.concepts})
     # Integers until the last step, so that the arbitrary order of the set does not change the last digit.
-    return used.total() / (len(used) * len(formulas)) if used else None
+    return used.total() / (len(used) * len(listed)) if used else None
 
 
-def consistency(runs: Sequence[Sequence[DNF | Complement]], column_of: Mapping[str, str] | None = None) -> Consistency:
+def consistency(runs: Iterable[Iterable[Stated] | Stated], column_of: Mapping[str, str] | None = None) -> Consistency:
     """Return the paper's consistency, NaN if no class uses a concept; `runs[k][i]` is class i's formula in run k.
 
     Args:
-        runs: for each run, the formulas of all classes.
+        runs: for each run, the formulas of all classes, or their texts.
         column_of: the raw column of each concept. Default: compare concepts.
 
     >>> from logiclens.formula import parse
     >>> consistency([[parse("a | b")], [parse("a")]]).value
     0.75
     """
-    if len({len(run) for run in runs}) != 1:
+    listed = [_read(run) for run in runs]
+    if len({len(run) for run in listed}) != 1:
         raise LogicLensError("every run must have one formula for each of the same classes, and there must be a run.")
-    shares = [class_consistency(formulas, column_of) for formulas in zip(*runs, strict=True)]
+    shares = [class_consistency(formulas, column_of) for formulas in zip(*listed, strict=True)]
     known = [share for share in shares if share is not None]
     return Consistency(fmean(known) if known else float("nan"), left_out=len(shares) - len(known))
 

@@ -142,7 +142,7 @@ class Bench:
         """Parse a formula of an entry; each text is parsed once."""
         if text not in self._read:
             try:
-                self._read[text] = parse(text)
+                self._read[text] = DNF(parse(text))
             except FormulaSyntaxError as error:
                 raise LogicLensError(
                     f"a formula of {_words(entry)} cannot be read: {error} It is {quoted(text)}."

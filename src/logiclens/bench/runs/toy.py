@@ -20,7 +20,6 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.classwise import Method, explain_all
 from logiclens.explain.result import Explanation
-from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import TrainConfig
@@ -31,9 +30,7 @@ CLASSES = ("y", "not_y", "z", "not_z")
 HIDDEN = (20, 10)
 TEMPERATURE = 0.3
 CONFIG = TrainConfig(epochs=18_000, learning_rate=1e-4, penalty_weight=1e-4)
-TRUTH: tuple[DNF, ...] = tuple(
-    parse(text) for text in ("(x1 & ~x2) | (~x1 & x2)", "(x1 & x2) | (~x1 & ~x2)", "x3 | x4", "~x3 & ~x4")
-)
+TRUTH = tuple(parse(text) for text in ("(x1 & ~x2) | (~x1 & x2)", "(x1 & x2) | (~x1 & ~x2)", "x3 | x4", "~x3 & ~x4"))
 METHODS: tuple[Method, ...] = ("search", "paper")
 
 
