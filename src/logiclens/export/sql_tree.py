@@ -11,9 +11,8 @@ from itertools import groupby
 
 import numpy as np
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, quoted, unknown
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -22,9 +21,50 @@ from logiclens.formula.predicate import Predicate, labels_of_one_kind
 from logiclens.formula.rule_set import RuleSet
 from logiclens.words import enumeration
 
-NAN_IS_LARGEST = {
-    "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class Engine:
+    """A database that SQL is written for.
+
+    Attributes:
+        title: its name in a sentence.
+        function: a function that it alone has, so that any other engine stops with an error. It never returns NULL.
+        arguments: what the function is called with.
+        is_executed: whether the tests execute its SQL.
+    """
+
+    title: str
+    function: str
+    arguments: tuple[str | int, ...] = ()
+    is_executed: bool = False
+
+
+_MYSQL, _PRESTO = ("CONNECTION_ID",), ("CODEPOINT", ("a",))
+ENGINES = {
+    "duckdb": Engine("DuckDB", "CURRENT_SETTING", ("duckdb_api",), is_executed=True),
+    "sqlite": Engine("SQLite", "SQLITE_VERSION", is_executed=True),
+    "postgres": Engine("PostgreSQL", "CURRENT_SETTING", ("server_version_num",), is_executed=True),
+    "athena": Engine("Athena", *_PRESTO),
+    "bigquery": Engine("BigQuery", "FARM_FINGERPRINT", ("a",)),
+    "clickhouse": Engine("ClickHouse", "cityHash64", (0,)),
+    "databricks": Engine("Databricks", "SPARK_PARTITION_ID"),
+    "doris": Engine("Doris", *_MYSQL),
+    "fabric": Engine("Fabric", "DATALENGTH", ("a",)),
+    "mysql": Engine("MySQL", *_MYSQL),
+    "oracle": Engine("Oracle", "ORA_HASH", (0,)),
+    "presto": Engine("Presto", *_PRESTO),
+    "redshift": Engine("Redshift", "STRTOL", ("1", 10)),
+    "singlestore": Engine("SingleStore", *_MYSQL),
+    "snowflake": Engine("Snowflake", "CURRENT_VERSION"),
+    "spark": Engine("Spark", "SPARK_PARTITION_ID"),
+    "starrocks": Engine("StarRocks", *_MYSQL),
+    "teradata": Engine("Teradata", "HASHROW", (0,)),
+    "trino": Engine("Trino", *_PRESTO),
+    "tsql": Engine("T-SQL", "DATALENGTH", ("a",)),
+}
+"""The dialects of sqlglot that SQL is written in. Engines of one family may share a function."""
+
+NAN_IS_LARGEST = {"postgres", "duckdb", "redshift", "snowflake", "spark", "databricks"}
 """Where NaN is above every number instead of making comparisons false."""
 
 LARGE_INTEGERS = {"duckdb", "postgres"}
@@ -48,9 +88,10 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
 
 def dialect_named(dialect: str) -> str:
     """Return sqlglot's name of a dialect."""
-    if not isinstance(dialect, str) or not dialect or Dialect.get(dialect.lower()) is None:
-        raise LogicLensError(f"sqlglot knows no dialect {quoted(dialect)}; try 'duckdb', 'sqlite' or 'postgres'.")
-    return dialect.lower()
+    name = str(dialect).lower()
+    if name not in ENGINES:
+        raise LogicLensError(unknown("SQL dialect", str(dialect), list(ENGINES)))
+    return name
 
 
 @dataclass(frozen=True)
@@ -62,10 +103,36 @@ class Writer:
     table: Sequence[str]
     boolean: Collection[str] | None
     nan: bool
+    answers: Collection[str] = ()
 
-    def written(self, tree: exp.Expr, *, pretty: bool) -> str:
-        """Return the SQL of a tree, on several lines if `pretty`."""
-        return tree.sql(dialect=self.dialect, pretty=pretty)
+    def query(self, tree: exp.Expr) -> str:
+        """Return the text of a SELECT, whose first line names the engine."""
+        return f"-- {self.heading}\n{tree.sql(dialect=self.dialect, pretty=True)}"
+
+    def condition(self, tree: exp.Expr) -> str:
+        """Return the text of a condition in one line, which begins with the name of the engine."""
+        whole = exp.and_(self.guard(), tree, copy=False)
+        return f"/* {self.heading} */ {whole.sql(dialect=self.dialect)}"
+
+    @property
+    def heading(self) -> str:
+        """What the text says of itself."""
+        engine = ENGINES[self.dialect]
+        warning = "" if engine.is_executed else " (not executed by the tests of logiclens)"
+        return f"logiclens rules for {engine.title}{warning}; other engines stop with an error"
+
+    def guard(self) -> exp.Expr:
+        """Return a condition that is TRUE in the engine of the dialect and an error in any other.
+
+        The same text would have another meaning there: of NaN, of a number, of a date or of a missing column.
+        """
+        engine = ENGINES[self.dialect]
+        arguments = [
+            exp.Literal.number(value) if isinstance(value, int) else exp.Literal.string(value)
+            for value in engine.arguments
+        ]
+        call = exp.Anonymous(this=engine.function, expressions=arguments)
+        return exp.Not(this=exp.Is(this=call, expression=exp.null()))
 
     def selected(self, columns: Sequence[exp.Expr]) -> exp.Expr:
         """Return a SELECT of all columns of the table and some more."""
@@ -76,7 +143,8 @@ class Writer:
             # Oracle takes no bare * beside other columns.
             whole = dict(zip(("table", "db", "catalog"), [name.copy(), *reversed(above)], strict=False))
             every = exp.Column(this=exp.Star(), **whole)
-        return exp.Select(expressions=[every, *columns]).from_(exp.Table(this=name, **places))
+        rows = exp.Table(this=name, **places)
+        return exp.Select(expressions=[every, *columns]).from_(rows).where(self.guard(), copy=False)
 
     def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
         """Return a named column of the result, with a comment on the recurrence of its cubes."""
@@ -275,8 +343,10 @@ class Writer:
 
     def column(self, name: str) -> exp.Expr:
         """Return a column of the table."""
-        # SQLite takes "age" for a text where the table has no such column; "rows"."age" it refuses.
-        table = _identifier(self.table[-1]) if self.dialect == "sqlite" and self.table else None
+        # SQLite takes "age" for a text where the table has no such column, and others for an answer of that name;
+        # "rows"."age" they refuse.
+        is_mistakable = self.dialect == "sqlite" or name.casefold() in map(str.casefold, self.answers)
+        table = _identifier(self.table[-1]) if self.table and is_mistakable else None
         return exp.Column(this=_identifier(name), table=table)
 
     def truth(self, value: bool) -> exp.Expr:
