@@ -32,6 +32,7 @@ from tests import postgres
 from tests.examples import examples
 from tests.export_cases import (
     CUTS,
+    DATE_TEXTS,
     DATES,
     NASTY,
     NASTY_TEXT,
@@ -76,11 +77,11 @@ class Engine:
         kinds = [types.get(column, "DOUBLE PRECISION") for column in columns]
         fields = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, kinds, strict=True))
         self.execute(f"CREATE TABLE {self.quote(name)} (id INTEGER, {fields})")
-        cells = zip(range(len(next(iter(columns.values())))), *columns.values(), strict=True)
+        cells = [*zip(range(len(next(iter(columns.values())))), *columns.values(), strict=True)]
         # The driver of PostgreSQL reads % where values come with the query, and only there.
         into = self.quote(name).replace("%", "%%") if self.mark == "%s" else self.quote(name)
         insert = f"INSERT INTO {into} VALUES ({', '.join([self.mark] * (len(columns) + 1))})"
-        self.connection.cursor().executemany(insert, list(cells))
+        self.connection.cursor().executemany(insert, cells)
 
     @staticmethod
     def quote(name: str) -> str:
@@ -121,8 +122,9 @@ def same_type(engine: Engine, got: Any, wanted: Any) -> bool:
 
 
 def bare(condition: str) -> str:
-    """A condition behind its heading and the function that only its engine has."""
-    return condition.partition(" IS NULL AND ")[2]
+    """A condition behind its heading, the function that only its engine has, and what SQLite checks of its cells."""
+    guarded = condition.partition(" IS NULL AND ")[2]
+    return guarded.partition(" ELSE 1 END) AND ")[2] or guarded
 
 
 def without_guard(query: str, dialect: str) -> str:
@@ -157,7 +159,7 @@ def texts_of(dialect: str) -> list[tuple[str, list[Any]]]:
 
 
 @pytest.mark.parametrize("dialect", sorted(name.lower() for name in sqlglot.Dialects.__members__ if name != "DIALECT"))
-def test_the_text_of_a_dialect_answers_equally_or_stops_with_an_error(rows: Engine, dialect: str) -> None:
+def test_a_text_answers_equally_or_stops_with_an_error(rows: Engine, dialect: str) -> None:
     texts = texts_of(dialect)
     assert texts or dialect not in ENGINES
     for query, expected in texts:
@@ -172,6 +174,33 @@ def test_the_text_of_a_dialect_answers_equally_or_stops_with_an_error(rows: Engi
         assert got == expected, query
     if dialect in ENGINES:
         assert ENGINES[dialect] in texts[0][0].partition("\n")[0]
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "NUMERIC"])
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        Predicate("x", ">=", 72.5), Predicate("x", "<", 72.5), Predicate("x", "==", True),
+        Predicate("x", ">=", "2021-03-01"), Predicate("x", "<=", "2021-03-01T12:30"),
+        Predicate("weekday of x", ">=", 2, DatePart("weekday", ("x",))),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sqlite_stops_at_cells_that_the_rules_refuse(predicate: Predicate, kind: str) -> None:
+    """A column of SQLite holds cells of any type: gaps of a CSV file are empty texts, which are above all numbers."""
+    rules, lite = one_predicate(predicate), Engine("sqlite", sqlite3.connect(":memory:"))
+    lite.load("rows", {"x": []}, {"x": kind})
+    query, n_answered = to_sql(rules, dialect="sqlite"), 0
+    for cell in (*DATE_TEXTS, "", "abc", "9", "80", b"80", 80, 72.25, 20210301, None):
+        lite.execute('DELETE FROM "rows"')
+        lite.connection.execute('INSERT INTO "rows" VALUES (0, ?)', (cell,))
+        try:
+            got = lite.answers(query)
+        except sqlite3.OperationalError:
+            continue
+        assert got == rules.predict({"x": np.array([cell], dtype=object)}).tolist(), cell
+        n_answered += 1
+    assert n_answered
 
 
 def test_a_condition_of_another_dialect_is_an_error(rows: Engine) -> None:
@@ -534,7 +563,7 @@ WHERE
   NOT CURRENT_SETTING('server_version_num') IS NULL
 """
 SQLITE = """\
--- logiclens rules for SQLite; other engines stop with an error
+-- logiclens rules for SQLite; other engines stop with an error; integer overflow: a cell is no number or no date
 SELECT
   *,
   CASE
@@ -565,6 +594,13 @@ SELECT
 FROM "t"
 WHERE
   NOT SQLITE_VERSION() IS NULL
+  AND CASE
+    WHEN NOT TYPEOF("t"."age") IN ('integer', 'real', 'null')
+    OR NOT TYPEOF("t"."smoker") IN ('integer', 'real', 'null')
+    OR NOT TYPEOF("t"."mal_flg") IN ('integer', 'real', 'null')
+    THEN ABS(-9223372036854775807 - 1)
+    ELSE 1
+  END
 """
 
 

@@ -43,7 +43,8 @@ def to_sql(
 
     Dates are compared with DATE or TIMESTAMP columns. A column WITH TIME ZONE is read in the session's time zone, which
     must be UTC to agree with the rules. In SQLite dates are ISO text in universal time, such as `2021-03-01`,
-    `2021-03-01 12:30` or `2021-03-01T12:30:00.5`.
+    `2021-03-01 12:30` or `2021-03-01T12:30:00.5`. A column holds cells of any type there, so that the query stops with
+    `integer overflow` where a compared cell is no number, or no date.
 
     Comments give the recurrence of cubes, where it is known.
 

@@ -119,7 +119,8 @@ class Writer:
         """What the text says of itself."""
         engine = ENGINES[self.dialect]
         warning = "" if engine.is_executed else " (not executed by the tests of logiclens)"
-        return f"logiclens rules for {engine.title}{warning}; other engines stop with an error"
+        own = "; integer overflow: a cell is no number or no date" * (self.dialect == "sqlite")
+        return f"logiclens rules for {engine.title}{warning}; other engines stop with an error{own}"
 
     def guard(self) -> exp.Expr:
         """Return a condition that is TRUE in the engine of the dialect and an error in any other.
@@ -132,7 +133,29 @@ class Writer:
             for value in engine.arguments
         ]
         call = exp.Anonymous(this=engine.function, expressions=arguments)
-        return exp.Not(this=exp.Is(this=call, expression=exp.null()))
+        own = exp.Not(this=exp.Is(this=call, expression=exp.null()))
+        faults = self.faults() if self.dialect == "sqlite" else []
+        if not faults:
+            return own
+        # The one error that every version of SQLite can be made to raise.
+        smallest = exp.Sub(this=exp.Neg(this=exp.Literal.number(2**63 - 1)), expression=exp.Literal.number(1))
+        error = exp.Anonymous(this="ABS", expressions=[smallest])
+        checked = _case([(exp.or_(*faults, copy=False), error)], exp.Literal.number(1))
+        return exp.and_(own, checked, copy=False)
+
+    def faults(self) -> list[exp.Expr]:
+        """Return for SQLite, whose columns hold values of any type, whether a cell is not of the kind that is compared.
+
+        A text, also an empty one, is larger than every number there, and no date but a text.
+        """
+        tests: dict[str, exp.Expr] = {}
+        for predicate in map(self.rules.predicate, self.rules.concepts):
+            if predicate.operator == "missing" or self.is_text(predicate):
+                continue
+            is_date = predicate.has_text_form or predicate.origin is not None
+            for name in predicate.sources:
+                tests[name] = _is_no_date(self.column(name)) if is_date else _is_no_number(self.column(name))
+        return list(tests.values())
 
     def selected(self, columns: Sequence[exp.Expr]) -> exp.Expr:
         """Return a SELECT of all columns of the table and some more."""
@@ -438,6 +461,37 @@ def _in_full(column: exp.Expr) -> exp.Expr:
     beyond = exp.Sub(this=length, expression=exp.Literal.number(9))
     rest = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(" 00:00:00.000000"), beyond])
     return exp.DPipe(this=spaced, expression=rest, safe=False)
+
+
+def _is_no_number(column: exp.Expr) -> exp.Expr:
+    """Return whether a cell of SQLite is neither a number nor NULL."""
+    kinds = [exp.Literal.string(kind) for kind in ("integer", "real", "null")]
+    return exp.Not(this=exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[column]), expressions=kinds))
+
+
+def _is_no_date(column: exp.Expr) -> exp.Expr:
+    """Return whether a cell of SQLite is neither NULL nor a date as `Date.text_form` has it."""
+
+    def part(*place: int) -> exp.Expr:
+        numbers = [exp.Literal.number(number) for number in place]
+        return exp.Anonymous(this="SUBSTR", expressions=[column.copy(), *numbers])
+
+    form = "YYYY-YY-YY YY:MY:MY.YYYYYY".replace("Y", "[0-9]").replace("M", "[0-5]")
+    # A text of these lengths ends within the time.
+    cut = [exp.Literal.number(length) for length in (11, 12, 13, 14, 15, 17, 18, 20)]
+    length, no_days = exp.Anonymous(this="LENGTH", expressions=[column.copy()]), exp.Literal.string("+0 days")
+    is_date = exp.and_(
+        exp.GTE(this=part(1, 4), expression=exp.Literal.string("0001")),
+        exp.Glob(this=_in_full(column.copy()), expression=exp.Literal.string(form)),
+        exp.Not(this=exp.In(this=length, expressions=cut)),
+        # Once it counts, SQLite takes February 30 for March 2.
+        exp.EQ(this=exp.Anonymous(this="DATE", expressions=[part(1, 10), no_days]), expression=part(1, 10)),
+        exp.LT(this=part(12), expression=exp.Literal.string("24")),
+        copy=False,
+    )
+    given = exp.Not(this=exp.Is(this=column, expression=exp.null()))
+    is_no_date = exp.Not(this=exp.Coalesce(this=is_date, expressions=[exp.Literal.number(0)]))
+    return exp.and_(given, is_no_date, copy=False)
 
 
 def _part_in_tsql(kind: str, columns: Sequence[exp.Expr]) -> exp.Expr:
