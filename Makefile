@@ -14,7 +14,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+.PHONY: setup postgres reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
 	bench-domination bench-ablation bench-side-by-side bench-scale bench-paper bench-mutation clean
 
 setup: $(READY)
@@ -35,6 +35,11 @@ demo: $(PRODUCT)
 
 test: setup
 	$(PARALLEL) -m "not slow" --ignore tests/browser
+
+# The server that exported SQL is executed in: Debian's, installed where it is missing. Its tests are skipped without it.
+postgres:
+	command -v initdb || ls /usr/lib/postgresql/*/bin/initdb || $(AS_ROOT) apt-get install -y -qq postgresql \
+	  || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq postgresql; }
 
 # The documentation in docs/_build/html, its notebooks run; a warning fails it. Pages of names that are gone are removed first.
 docs: setup

@@ -14,15 +14,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 
-def binaries() -> Path | None:
-    """The folder of the server's programs: the one on PATH, or the newest where Debian puts them."""
+
+def binaries() -> Path:
+    """The folder of the server's programs: the one on PATH, or the newest where Debian puts them.
+
+    Without one the test is skipped; with LOGICLENS_POSTGRES=required, which `.ci/run` sets, it fails.
+    """
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
     if found := shutil.which("postgres") or shutil.which("pg_ctl"):
         # A link on PATH leads to the folder that has all of them.
         folders.append(Path(found).resolve().parent)
     needed = ("initdb", "postgres", "pg_isready")
-    return next((folder for folder in reversed(folders) if all((folder / name).exists() for name in needed)), None)
+    for folder in reversed(folders):
+        if all((folder / name).exists() for name in needed):
+            return folder
+    lacking = "PostgreSQL is not installed: there is no initdb on PATH or in /usr/lib/postgresql (make postgres)"
+    if os.environ.get("LOGICLENS_POSTGRES") == "required":
+        pytest.fail(lacking)
+    pytest.skip(lacking)
 
 
 def _user() -> dict[str, Any]:

@@ -20,11 +20,7 @@ REPEATED = frame(40).sample(1_500, replace=True, random_state=0, ignore_index=Tr
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Any]:
-    pytest.importorskip("psycopg", reason="needs psycopg")
-    folder = binaries()
-    if folder is None:
-        pytest.skip("needs the programs of PostgreSQL")
-    with server(folder) as told:
+    with server(binaries()) as told:
         named = dict(part.split("=") for part in told.split())
         connection = ibis.postgres.connect(
             host=named["host"], user=named["user"], database=named["dbname"], password=""

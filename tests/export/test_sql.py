@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import psycopg
 import pytest
 import sqlglot
 from hypothesis import HealthCheck, example, given
@@ -20,7 +23,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from logiclens.errors import LogicLensError
-from logiclens.export import sql_condition, to_sql
+from logiclens.export import sql_condition, to_json, to_sql
 from logiclens.formula import DNF, Complement, Cube, Literal, parse
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.predicate import Predicate
@@ -29,6 +32,7 @@ from tests import postgres
 from tests.examples import examples
 from tests.export_cases import (
     CUTS,
+    DATE_TEXTS,
     DATES,
     NASTY,
     NASTY_TEXT,
@@ -42,7 +46,7 @@ from tests.export_cases import (
 )
 from tests.strategies import AWKWARD_NAMES
 
-ENGINES = ("sqlite", "duckdb", "postgres")
+ENGINES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
 TABLE = table(300)
 TYPES = {
     "count": "INTEGER", "flag": "BOOLEAN", "unit": "TEXT", "admitted": "TIMESTAMP", "born": "DATE", "note": "TEXT",
@@ -73,11 +77,11 @@ class Engine:
         kinds = [types.get(column, "DOUBLE PRECISION") for column in columns]
         fields = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, kinds, strict=True))
         self.execute(f"CREATE TABLE {self.quote(name)} (id INTEGER, {fields})")
-        cells = zip(range(len(next(iter(columns.values())))), *columns.values(), strict=True)
+        cells = [*zip(range(len(next(iter(columns.values())))), *columns.values(), strict=True)]
         # The driver of PostgreSQL reads % where values come with the query, and only there.
         into = self.quote(name).replace("%", "%%") if self.mark == "%s" else self.quote(name)
         insert = f"INSERT INTO {into} VALUES ({', '.join([self.mark] * (len(columns) + 1))})"
-        self.connection.cursor().executemany(insert, list(cells))
+        self.connection.cursor().executemany(insert, cells)
 
     @staticmethod
     def quote(name: str) -> str:
@@ -92,11 +96,7 @@ class Engine:
 
 @pytest.fixture(scope="module")
 def postgres_connection() -> Iterator[Any]:
-    psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install 'psycopg[binary]'")
-    folder = postgres.binaries()
-    if folder is None:
-        pytest.skip("PostgreSQL is not installed: there is no initdb on PATH or in /usr/lib/postgresql")
-    with postgres.server(folder) as address, psycopg.connect(address, autocommit=True) as connection:
+    with postgres.server(postgres.binaries()) as address, psycopg.connect(address, autocommit=True) as connection:
         yield connection
 
 
@@ -105,7 +105,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     if request.param == "sqlite":
         return Engine("sqlite", sqlite3.connect(":memory:"))
     if request.param == "duckdb":
-        return Engine("duckdb", pytest.importorskip("duckdb").connect())
+        return Engine("duckdb", duckdb.connect())
     return Engine("postgres", request.getfixturevalue("postgres_connection"), mark="%s")
 
 
@@ -119,6 +119,117 @@ def rows(engine: Engine) -> Engine:
 def same_type(engine: Engine, got: Any, wanted: Any) -> bool:
     # SQLite has no Booleans: it answers with 1 and 0.
     return type(got) is type(wanted) or (engine.dialect == "sqlite" and isinstance(wanted, bool) and type(got) is int)
+
+
+def bare(condition: str) -> str:
+    """A condition behind its heading, the function that only its engine has, and what SQLite checks of its cells."""
+    guarded = condition.partition(" IS NULL AND ")[2]
+    return guarded.partition(" ELSE 1 END) AND ")[2] or guarded
+
+
+def without_guard(query: str, dialect: str) -> str:
+    """A query that DuckDB answers for another engine, without the function that only that engine has."""
+    tree = sqlglot.parse_one(query, read=dialect)
+    tree.set("where", None)
+    return tree.sql("duckdb")
+
+
+LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324
+CROSSED = [
+    *PREDICATES.values(),
+    *(Predicate("dose", operator, bound) for operator in (">=", "<") for bound in (LARGEST, SMALLEST, -LARGEST)),
+    *(Predicate(column, "==", 0) for column in ("count", "lab")),
+]
+
+
+@cache
+def texts_of(dialect: str) -> list[tuple[str, list[Any]]]:
+    """The SQL of many rules in one dialect, with what the rules predict; nothing if the dialect is refused."""
+    cases = [one_predicate(predicate) for predicate in CROSSED]
+    yes, no = cases[0].rules
+    for labels in ((0.1, 1 / 3), (True, False), (7, 2**40), (" a", "it's")):
+        cases.append(replace(cases[0], rules=(replace(yes, label=labels[0]), replace(no, label=labels[1]))))
+    made = []
+    for rules in cases:
+        try:
+            made.append((to_sql(rules, dialect=dialect), expected_classes(rules, TABLE)))
+        except LogicLensError:
+            continue
+    return made
+
+
+@pytest.mark.parametrize("dialect", sorted(name.lower() for name in sqlglot.Dialects.__members__ if name != "DIALECT"))
+def test_a_text_answers_equally_or_stops_with_an_error(rows: Engine, dialect: str) -> None:
+    texts = texts_of(dialect)
+    assert texts or dialect not in ENGINES
+    for query, expected in texts:
+        first_line = query.partition("\n")[0]
+        assert first_line.startswith("-- logiclens rules for ")
+        assert ("not executed" in first_line) == (dialect not in ENGINES)
+        try:
+            got = rows.answers(query)
+        except Exception:  # each engine has its own errors
+            assert dialect != rows.dialect, query
+            continue
+        assert got == expected, query
+    if dialect in ENGINES:
+        assert ENGINES[dialect] in texts[0][0].partition("\n")[0]
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "NUMERIC"])
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        Predicate("x", ">=", 72.5), Predicate("x", "<", 72.5), Predicate("x", "==", True),
+        Predicate("x", ">=", "2021-03-01"), Predicate("x", "<=", "2021-03-01T12:30"),
+        Predicate("weekday of x", ">=", 2, DatePart("weekday", ("x",))),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sqlite_stops_at_cells_that_the_rules_refuse(predicate: Predicate, kind: str) -> None:
+    """A column of SQLite holds cells of any type: gaps of a CSV file are empty texts, which are above all numbers."""
+    rules, lite = one_predicate(predicate), Engine("sqlite", sqlite3.connect(":memory:"))
+    lite.load("rows", {"x": []}, {"x": kind})
+    query, n_answered = to_sql(rules, dialect="sqlite"), 0
+    for cell in (*DATE_TEXTS, "", "abc", "9", "80", b"80", 80, 72.25, 20210301, None):
+        lite.execute('DELETE FROM "rows"')
+        lite.connection.execute('INSERT INTO "rows" VALUES (0, ?)', (cell,))
+        try:
+            got = lite.answers(query)
+        except sqlite3.OperationalError:
+            continue
+        assert got == rules.predict({"x": np.array([cell], dtype=object)}).tolist(), cell
+        n_answered += 1
+    assert n_answered
+
+
+def test_a_condition_of_another_dialect_is_an_error(rows: Engine) -> None:
+    for dialect in ENGINES:
+        condition = sql_condition(Literal("old"), PREDICATES, dialect=dialect)
+        assert condition.startswith(f"/* logiclens rules for {ENGINES[dialect]};")
+        if dialect != rows.dialect:
+            with pytest.raises(Exception, match=r"(?i)function|parameter|type"):
+                rows.execute(f'SELECT id, {condition} FROM "rows"').fetchall()
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_columns_that_differ_in_case_alone_are_refused(dialect: str, tmp_path: Path) -> None:
+    """DuckDB reads the columns of such a file as "unit" and "UNIT_1", so that "UNIT" would be the first one."""
+    rules = RuleSet((Rule("yes", parse('"UNIT >= 5"'), (0.9,)), Rule("no", parse('~"UNIT >= 5"'), (0.9,))),
+                    {"UNIT >= 5": Predicate("UNIT", ">=", 5)})  # fmt: skip
+    table = {"unit": [1, 9, 1, 9], "UNIT": [9, 9, 1, 1], "dose": [1, 2, 3, 4]}
+    message = "the columns 'UNIT' and 'unit' differ in case alone, which SQL takes for one: rename one"
+    rules_that_read_one = rules.knowing(table)
+    (tmp_path / "rules.json").write_text(to_json(rules_that_read_one), encoding="utf-8")
+    for refused in (rules_that_read_one, RuleSet.load(tmp_path / "rules.json")):
+        with pytest.raises(LogicLensError, match=message):
+            to_sql(refused, dialect=dialect)
+        with pytest.raises(LogicLensError, match=message):
+            sql_condition(refused.formulas[0], refused, dialect=dialect)
+    with pytest.raises(LogicLensError, match="'A' and 'a' differ in case alone"):
+        to_sql(RuleSet((Rule("yes", parse("A & ~a"), (0.9,)),)), dialect=dialect)
+    # Columns that the rules do not read may be called as they like.
+    to_sql(RuleSet((Rule("yes", parse("dose"), (0.9,)),)).knowing(table), dialect=dialect)
 
 
 @once_for_all_examples
@@ -145,7 +256,7 @@ def test_a_dialect_without_parts_of_dates_says_so() -> None:
 
 def test_parts_of_dates_in_tsql() -> None:
     """sqlglot reads the query as T-SQL, and DuckDB answers it; dates before 1900 count back from a Monday."""
-    engine, old = Engine("duckdb", pytest.importorskip("duckdb").connect()), "1899-12-{:02}T23:59:59"
+    engine, old = Engine("duckdb", duckdb.connect()), "1899-12-{:02}T23:59:59"
     dates = {name: [*cells, *(old.format(day) for day in range(20, 32))] for name, cells in DATES.items()}
     dates["ended"] = [None if cell is None else cell[:10] for cell in dates["ended"]]
     engine.load("dates", dates, {"begun": "TIMESTAMP", "ended": "DATE"})
@@ -154,7 +265,7 @@ def test_parts_of_dates_in_tsql() -> None:
         query = to_sql(rules, table="dates", dialect="tsql")
         # What these answer depends on the session.
         assert not re.search("weekday|isodow", query.lower())
-        got = engine.answers(sqlglot.transpile(query, read="tsql", write="duckdb")[0])
+        got = engine.answers(without_guard(query, "tsql"))
         assert got == rules.predict(dates).tolist(), str(predicate)
 
 
@@ -305,7 +416,7 @@ def test_missing_values_are_found_in_columns_of_any_type(engine: Engine, kind: s
             assert engine.answers(f'SELECT id, {condition} FROM "any {kind}"') == wanted
         if math.nan not in cells:
             condition = sql_condition(literal, meaning, dialect=engine.dialect, nan=False)
-            assert condition == ("" if positive else "NOT ") + '"x" IS NULL'
+            assert bare(condition) == ("" if positive else "NOT ") + '"x" IS NULL'
             assert engine.answers(f'SELECT id, {condition} FROM "any {kind}"') == wanted
 
 
@@ -390,14 +501,16 @@ def test_a_table_in_a_schema(engine: Engine) -> None:
 
 def test_a_table_of_three_parts() -> None:
     rules = RuleSet((Rule("yes", parse("a"), (0.9,)),))
-    assert to_sql(rules, table=["warehouse", "clinic", "stays"]).endswith('FROM "warehouse"."clinic"."stays"')
+    assert 'FROM "warehouse"."clinic"."stays"\n' in to_sql(rules, table=["warehouse", "clinic", "stays"])
 
 
 def test_a_column_that_is_not_there_is_an_error(rows: Engine) -> None:
-    """SQLite would take "absent" for a text, which is above every number."""
-    rules = RuleSet((Rule("yes", parse("absent"), (0.9,)),))
-    with pytest.raises(Exception, match="absent"):
-        rows.execute(to_sql(rules, dialect=rows.dialect)).fetchall()
+    """SQLite would take "absent" for a text, which is above every number, and DuckDB for the answer of that name."""
+    for label, predicate in (("yes", Predicate("absent", ">=", 0.5)), ("absent", Predicate("absent", "==", True))):
+        meaning = {**PREDICATES, "c": predicate}
+        rules = RuleSet((Rule(label, parse("old"), (0.9,)), Rule("no", parse("c"), (0.9,))), meaning)
+        with pytest.raises(Exception, match="absent"):
+            rows.execute(to_sql(rules, dialect=rows.dialect, what="formulas")).fetchall()
 
 
 def test_labels_of_several_kinds_come_out_as_texts(rows: Engine) -> None:
@@ -430,6 +543,7 @@ RULES = RuleSet(
 
 
 POSTGRES = """\
+-- logiclens rules for PostgreSQL; other engines stop with an error
 SELECT
   *,
   CASE
@@ -445,8 +559,11 @@ SELECT
     ELSE 'well'
   END AS "prediction"
 FROM "rows"
+WHERE
+  NOT CURRENT_SETTING('server_version_num') IS NULL
 """
 SQLITE = """\
+-- logiclens rules for SQLite; other engines stop with an error; integer overflow: a cell is no number or no date
 SELECT
   *,
   CASE
@@ -475,6 +592,15 @@ SELECT
     ELSE NULL
   END AS "prediction"
 FROM "t"
+WHERE
+  NOT SQLITE_VERSION() IS NULL
+  AND CASE
+    WHEN NOT TYPEOF("t"."age") IN ('integer', 'real', 'null')
+    OR NOT TYPEOF("t"."smoker") IN ('integer', 'real', 'null')
+    OR NOT TYPEOF("t"."mal_flg") IN ('integer', 'real', 'null')
+    THEN ABS(-9223372036854775807 - 1)
+    ELSE 1
+  END
 """
 
 
@@ -482,6 +608,8 @@ def test_how_it_reads() -> None:
     assert to_sql(RULES, dialect="postgres") + "\n" == POSTGRES
     assert to_sql(replace(RULES, resolve="none"), dialect="sqlite", table="t") + "\n" == SQLITE
     assert sql_condition(RULES.formulas[0], RULES, nan=False) == (
+        "/* logiclens rules for DuckDB; other engines stop with an error */ "
+        "NOT CURRENT_SETTING('duckdb_api') IS NULL AND "
         'COALESCE(("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE)) OR "mal_flg" = 1, FALSE)'
     )
 
@@ -497,21 +625,21 @@ def test_how_dates_and_missing_values_read() -> None:
     }
 
     def written(formula: str, dialect: str = "duckdb", **how: Any) -> str:
-        return sql_condition(parse(formula), meaning, dialect=dialect, **how)
+        return bare(sql_condition(parse(formula), meaning, dialect=dialect, **how))
 
     assert written("new") == """COALESCE("admitted" >= CAST('2021-03-01' AS DATE), FALSE)"""
     assert written("~late") == """NOT COALESCE("admitted" > CAST('2021-03-01 12:30:00' AS TIMESTAMP), FALSE)"""
     assert written("bare & heavy", nan=False) == 'COALESCE("bmi" IS NULL AND "bmi" >= 30, FALSE)'
-    assert written("bare") == """"bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE)"""
+    assert written("bare") == """("bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE))"""
     assert written("~bare & ~none", "postgres") == (
-        """NOT ("bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE PRECISION)) AND NOT "unit" IS NULL"""
+        """(NOT ("bmi" IS NULL OR "bmi" = CAST('NaN' AS DOUBLE PRECISION)) AND NOT "unit" IS NULL)"""
     )
     assert written("new", "sqlite") == """COALESCE("admitted" >= '2021-03-01', 0)"""
     assert written("late", "sqlite") == (
         """COALESCE(REPLACE("admitted", 'T', ' ') || SUBSTR(' 00:00:00.000000', LENGTH("admitted") - 9) """
         """> '2021-03-01 12:30:00.000000', 0)"""
     )
-    assert written("bare | none", "sqlite") == '"bmi" IS NULL OR "unit" IS NULL'
+    assert written("bare | none", "sqlite") == '("bmi" IS NULL OR "unit" IS NULL)'
 
 
 def test_a_date_is_never_a_boolean() -> None:
@@ -520,9 +648,9 @@ def test_a_date_is_never_a_boolean() -> None:
 
 
 def test_constants() -> None:
-    assert sql_condition(DNF.true) == "TRUE"
-    assert sql_condition(DNF.false) == "FALSE"
-    assert sql_condition(~Literal("a")) == """NOT COALESCE("a" >= 0.5 AND "a" < CAST('NaN' AS DOUBLE), FALSE)"""
+    assert bare(sql_condition(DNF.true)) == "TRUE"
+    assert bare(sql_condition(DNF.false)) == "FALSE"
+    assert bare(sql_condition(~Literal("a"))) == """NOT COALESCE("a" >= 0.5 AND "a" < CAST('NaN' AS DOUBLE), FALSE)"""
     always = RuleSet((Rule("a", DNF.true, (0.5,)), Rule("b", parse("c"), (0.4,))))
     assert "CASE" not in to_sql(always)
     never = RuleSet((Rule("a", DNF.false, ()),))
@@ -531,7 +659,8 @@ def test_constants() -> None:
 
 def test_a_number_is_plain_where_that_is_exact() -> None:
     def written(cut: float, dialect: str) -> str:
-        return sql_condition(Literal("c"), {"c": Predicate("x", "<", cut)}, dialect=dialect)[len('COALESCE("x" < ') :]
+        condition = bare(sql_condition(Literal("c"), {"c": Predicate("x", "<", cut)}, dialect=dialect))
+        return condition.removeprefix('COALESCE("x" < ')
 
     assert [written(cut, "duckdb") for cut in (72.5, -1.25, 0.7, 1e22, 60)] == [
         "72.5, FALSE)", "-1.25, FALSE)", "0.7e0, FALSE)", "1e+22, FALSE)", "60, FALSE)",
@@ -542,9 +671,9 @@ def test_a_number_is_plain_where_that_is_exact() -> None:
 
 @pytest.mark.parametrize("dialect", ["mysql", "bigquery", "spark", "snowflake", "trino", "clickhouse", "redshift"])
 def test_other_dialects_read_back_what_was_meant(dialect: str) -> None:
-    sqlglot = pytest.importorskip("sqlglot")
     rules = RuleSet((Rule(NASTY_TEXT, parse("c"), (0.9,)),), {"c": Predicate(NASTY, "==", NASTY_TEXT)})
     tree = sqlglot.parse_one(to_sql(rules, dialect=dialect, table="t"), dialect=dialect)
+    tree.set("where", None)
     assert {literal.this for literal in tree.find_all(sqlglot.exp.Literal)} == {NASTY_TEXT}
     assert {name.this for name in tree.find_all(sqlglot.exp.Identifier)} == {NASTY, "t", "prediction"}
 
@@ -593,7 +722,7 @@ def test_the_walk_finds_boolean_values() -> None:
 def test_without_booleans_the_answers_stay(rules: RuleSet, dialect: str) -> None:
     """sqlglot reads the query as one of its dialect, and DuckDB answers it; flags are 0 and 1 there."""
     engine = Engine("duckdb", duckdb_without_nan())
-    query = sqlglot.transpile(to_sql(rules, dialect=dialect, what="both"), read=dialect, write="duckdb")[0]
+    query = without_guard(to_sql(rules, dialect=dialect, what="both"), dialect)
     # FLOAT has 53 bits in T-SQL; sqlglot takes it for one of 24.
     query = query.replace(" AS REAL)", " AS DOUBLE)")
     got = engine.answers(query, 1 + len(rules.rules))
@@ -610,7 +739,7 @@ WITHOUT_NAN = {
 
 @cache
 def duckdb_without_nan() -> Any:
-    engine = Engine("duckdb", pytest.importorskip("duckdb").connect())
+    engine = Engine("duckdb", duckdb.connect())
     flags = [None if cell is None else int(cell) for cell in WITHOUT_NAN["flag"]]
     engine.load("rows", {**WITHOUT_NAN, "flag": flags}, {**TYPES, "flag": "INTEGER"})
     return engine.connection
@@ -624,8 +753,6 @@ def test_oracle_names_the_table_before_the_star() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dialect": "klingon"}, "sqlglot knows no dialect 'klingon'; try 'duckdb', 'sqlite' or 'postgres'."),
-        ({"dialect": ""}, "sqlglot knows no dialect ''; try 'duckdb', 'sqlite' or 'postgres'."),
         ({"what": "all"}, "what must be 'class', 'formulas' or 'both', got 'all'."),
         ({"table": ()}, "a table has a name of one to three parts, got []."),
         ({"table": ""}, "a table or column of SQL needs a name, got an empty text."),
@@ -637,6 +764,11 @@ def test_what_cannot_be_said_is_refused(options: dict[str, Any], message: str) -
     with pytest.raises(LogicLensError) as error:
         to_sql(RULES, **options)
     assert str(error.value) == message
+
+
+def test_an_unknown_dialect_is_refused_with_the_nearest() -> None:
+    with pytest.raises(LogicLensError, match="there is no SQL dialect 'postgresql', did you mean 'postgres'"):
+        to_sql(RULES, dialect="postgresql")
 
 
 def test_a_label_that_is_not_finite_is_refused() -> None:
@@ -674,7 +806,6 @@ def test_sqlite_returns_the_exact_label(label):
 
 
 def test_categories_of_a_column_are_listed_by_in():
-    duckdb = pytest.importorskip("duckdb")
     jobs = {job: Predicate("job", "==", job) for job in ("nurse", "cook", "clerk", "it's")}
     rules = RuleSet(
         (

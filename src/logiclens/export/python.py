@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from logiclens.export.registry import rules_of
-from logiclens.formula.column_kinds import NUMBER, TEXT_FORMS
+from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.date_parts import DATE
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.predicate import Predicate, plain_label
@@ -18,56 +18,35 @@ def predict(row):
 """
 _MISSING = """\
     def missing(column):
-        # Nothing but NaN and its kin is unequal to itself; pandas' NA does not say whether it is.
+        # Types of pandas and NumPy are known by their names, so that neither is imported.
         cell = row[column]
-        return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
+        name = type(cell).__name__
+        if cell is None or name in ("NAType", "NaTType", "MaskedConstant"):
+            return True
+        if name == "Decimal":
+            return cell.is_nan()
+        # Nothing but NaN and NaT is unequal to itself.
+        return not name.startswith("complex") and bool(cell != cell)
 
 """
-
-
-_DAY = """\
-    def day(column):
-        # A number that grows by one from each day of the calendar to the next.
-        text = moment(column)
-        year, month = int(text[:4]), int(text[5:7])
-        if month < 3:
-            year, month = year - 1, month + 12
-        leap_days = year // 4 - year // 100 + year // 400
-        return 365 * year + leap_days + (153 * month - 457) // 5 + int(text[8:10])
-
-"""
-_DATE_PARTS = {
-    "month": """\
-    def month(column):
-        return int(moment(column)[5:7])
-
-""",
-    "weekday": """\
-    def weekday(column):
-        # 1 is a Monday, 7 a Sunday.
-        return (day(column) + 1) % 7 + 1
-
-""",
-    "hour": """\
-    def hour(column):
-        return int(moment(column)[11:13])
-
-""",
-    "days": """\
+_DAYS = """\
     def days(start, end):
-        # Days of the calendar, whatever the times of day.
-        return day(end) - day(start)
+        # Days of the calendar, whatever the times of day; NaN where a date is missing.
+        dates = [None if missing(column) else moment(column).date() for column in (start, end)]
+        return float("nan") if None in dates else (dates[1] - dates[0]).days
 
-""",
-}
+"""
+_PART_OF_DATE = {"month": "month", "weekday": "isoweekday()", "hour": "hour"}
 
 
 def to_python(rules: Any) -> str:
-    """Return the source of a function `predict(row)` that imports nothing and predicts as the rules do.
+    """Return the source of a function `predict(row)` that needs Python alone and predicts as the rules do.
 
-    `row` is a dictionary of the raw columns; None and NaN are missing values. A date may be an object of Python, NumPy
-    or pandas, or ISO text. The function returns the class, or None if no rule decides; with several labels per row, a
-    dictionary with one Boolean per class. Comments give the recurrence of cubes, where it is known.
+    `row` is a dictionary of the raw columns; None, NaN and pandas' NA and NaT are missing values. A date or a duration
+    may be an object of Python, NumPy or pandas, or a text. A cell that the rules refuse raises a ValueError, and so
+    does a date of NumPy outside the years 1 to 9999. The function returns the class, or None if no rule decides; with
+    several labels per row, a dictionary with one Boolean per class. Comments give the recurrence of cubes, where it is
+    known.
 
     Args:
         rules: a rule set, an explanation, or an exact model.
@@ -76,14 +55,8 @@ def to_python(rules: Any) -> str:
     >>> from logiclens.formula.rule_set import Rule
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 60)}, otherwise=1)
-    >>> print(to_python(rules))
-    def predict(row):
-        # row: a dictionary of the raw columns, in which None and NaN are missing values.
-        def number(column):
-            # A missing value becomes NaN, with which every comparison is false.
-            return float("nan") if row[column] is None else float(row[column])
-    <BLANKLINE>
-        holds = {
+    >>> print("holds = {" + to_python(rules).partition("holds = {")[2])
+    holds = {
             'old': number('age') >= 60,
             'smoker': number('smoker') >= 0.5,
         }
@@ -101,18 +74,12 @@ def to_python(rules: Any) -> str:
         compared = (f"        {_text(concept)}: {_comparison(predicate)}," for concept, predicate in predicates.items())
         lines += ["    holds = {", *compared, "    }"]
     lines += [f"    {line}" for line in _answer(rules)]
-    asked = predicates.values()
-    head = _HEAD
-    parts = {p.origin.kind for p in asked if p.origin is not None}
-    helpers = [p.kind.python_helper for p in asked if p.operator != "missing" and p.origin is None]
-    helpers += [DATE.python_helper] * bool(parts)
-    if NUMBER.python_helper in helpers:
-        head += NUMBER.python_helper
-    if parts or any(predicate.operator == "missing" or predicate.has_text_form for predicate in asked):
-        head += _MISSING
-    head += "".join(kind.python_helper for kind in TEXT_FORMS if kind.python_helper in helpers)
-    head += _DAY if parts & {"weekday", "days"} else ""
-    head += "".join(helper for part, helper in _DATE_PARTS.items() if part in parts)
+    used = predicates.values()
+    kinds = [p.kind if p.origin is None else DATE for p in used if p.operator != "missing"]
+    # The helper of texts is the only one that does not ask whether a cell is missing.
+    head = _HEAD + _MISSING * any(p.operator == "missing" or p.kind is not CATEGORY for p in used)
+    head += "".join(dict.fromkeys(kind.python_helper for kind in KINDS.values() if kind in kinds))
+    head += _DAYS * any(p.origin is not None and p.origin.kind == "days" for p in used)
     return head + "\n".join(lines) + "\n"
 
 
@@ -152,8 +119,10 @@ def _comparison(predicate: Predicate) -> str:
         return f"missing({column})"
     if predicate.origin is not None:
         columns = [_text(name) for name in predicate.sources]
-        known = " and ".join(f"not missing({name})" for name in columns)
-        return f"{known} and {predicate.origin.kind}({', '.join(columns)}) {predicate.operator} {predicate.value!r}"
+        if predicate.origin.kind == "days":
+            return f"days({', '.join(columns)}) {predicate.operator} {predicate.value!r}"
+        part = f"moment({columns[0]}).{_PART_OF_DATE[predicate.origin.kind]}"
+        return f"not missing({columns[0]}) and {part} {predicate.operator} {predicate.value!r}"
     return predicate.kind.python_condition(column, predicate.operator, predicate.value)
 
 

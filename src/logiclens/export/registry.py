@@ -67,7 +67,8 @@ FORMATS: tuple[ExportFormat, ...] = (
         options=("dialect", "table"),
     ),
     ExportFormat(
-        "python", "Python", "logiclens.export.python", "to_python", "a function predict(row) without imports", ".py"
+        "python", "Python", "logiclens.export.python", "to_python", "a function predict(row) that needs no package",
+        ".py",
     ),
     ExportFormat(
         "json", "JSON", "logiclens.export.json", "to_json", "rules that logiclens reads back, with a schema", ".json"

@@ -10,6 +10,7 @@ from typing import Literal as OneOf
 from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import rules_of
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.english import NO_FACTS
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 
@@ -28,17 +29,22 @@ def to_sql(
 ) -> str:
     """Return a SELECT of all columns of a table with the prediction of the rules for each row.
 
-    The tests execute `"duckdb"`, `"sqlite"` and `"postgres"`; other dialects of sqlglot are not executed. For T-SQL
-    and Oracle, which know no Boolean values, conditions stand after WHEN only, and formulas are 1 or 0. A missing
-    value, NULL or NaN, makes a comparison false and its negation true, as everywhere. If labels mix texts, numbers and
-    Booleans, all become texts.
+    The first line names the engine. In any other engine the text stops with an error, because its WHERE calls a
+    function that others lack: the same text would not have the same meaning there. The tests execute `"duckdb"`,
+    `"sqlite"` and `"postgres"`; the first line of other dialects says that they are not executed. Columns whose names
+    differ in case alone are refused, since SQL takes them for one.
+
+    For T-SQL and Oracle, which know no Boolean values, conditions stand after WHEN only, and formulas are 1 or 0. A
+    missing value, NULL or NaN, makes a comparison false and its negation true, as everywhere. If labels mix texts,
+    numbers and Booleans, all become texts.
 
     Numbers are compared as the rules compare them, also in float32 columns, where 0.7 is below the cut 0.7. The one
     exception: integer and decimal columns with more digits than float64 are compared exactly, where the rules round.
 
     Dates are compared with DATE or TIMESTAMP columns. A column WITH TIME ZONE is read in the session's time zone, which
     must be UTC to agree with the rules. In SQLite dates are ISO text in universal time, such as `2021-03-01`,
-    `2021-03-01 12:30` or `2021-03-01T12:30:00.5`.
+    `2021-03-01 12:30` or `2021-03-01T12:30:00.5`. A column holds cells of any type there, so that the query stops with
+    `integer overflow` where a compared cell is no number, or no date.
 
     Comments give the recurrence of cubes, where it is known.
 
@@ -58,6 +64,7 @@ def to_sql(
     >>> rules = RuleSet((Rule("ill", parse("old & ~smoker"), (0.9,)), Rule("well", parse("~old"), (0.8,))),
     ...                 {"old": Predicate("age", ">=", 72.5)}, otherwise=1)
     >>> print(to_sql(rules, nan=False))
+    -- logiclens rules for DuckDB; other engines stop with an error
     SELECT
       *,
       CASE
@@ -68,21 +75,26 @@ def to_sql(
         ELSE 'well'
       END AS "prediction"
     FROM "rows"
+    WHERE
+      NOT CURRENT_SETTING('duckdb_api') IS NULL
     """
     rules = rules_of(rules)
+    _check_case(rules)
     tree = _tree()
     if what not in ("class", "formulas", "both"):
         raise LogicLensError(f"what must be 'class', 'formulas' or 'both', got {quoted(what)}.")
     parts = [table] if isinstance(table, str) else list(table)
     if not 1 <= len(parts) <= 3:
         raise LogicLensError(f"a table has a name of one to three parts, got {quoted(parts)}.")
-    writer = tree.Writer(rules, tree.dialect_named(dialect), parts, boolean, nan)
+    has_class, has_formulas = what != "formulas" and not rules.multilabel, what != "class" or rules.multilabel
+    answers = [name] * has_class + [*rules.names] * has_formulas
+    writer = tree.Writer(rules, tree.dialect_named(dialect), parts, boolean, nan, answers)
     columns = []
-    if what != "formulas" and not rules.multilabel:
+    if has_class:
         columns.append(writer.named(writer.decided(), name))
-    if what != "class" or rules.multilabel:
+    if has_formulas:
         columns += [writer.named(writer.value(rule.formula), rule.name, rule.recurrence_line) for rule in rules.rules]
-    return str(writer.written(writer.selected(columns), pretty=True))
+    return str(writer.query(writer.selected(columns)))
 
 
 def sql_condition(
@@ -95,7 +107,7 @@ def sql_condition(
 ) -> str:
     """Return a formula as a condition that is TRUE or FALSE, never NULL, so that it can also be negated.
 
-    `meaning` is a rule set or the predicates of the concepts; `boolean` and `nan` are those of `to_sql`.
+    Like the query of `to_sql`, it names its engine and stops with an error in any other.
 
     Args:
         formula: the formula.
@@ -106,15 +118,31 @@ def sql_condition(
 
     >>> formula = Literal("old") & ~Literal("smoker")
     >>> print(sql_condition(formula, {"old": Predicate("age", ">=", 72.5)}, nan=False))
-    COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
+    /* logiclens rules for DuckDB; other engines stop with an error */ NOT CURRENT_SETTING('duckdb_api') IS NULL
+    AND COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
     """
     tree = _tree()
     predicates = meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
+    facts = meaning.facts if isinstance(meaning, RuleSet) else NO_FACTS
     written = formula.of if isinstance(formula, Complement) else formula | DNF.false
-    rules = RuleSet((Rule("", written, (0.0,) * len(written)),), predicates)
+    rules = RuleSet((Rule("", written, (0.0,) * len(written)),), predicates, facts=facts)
+    _check_case(rules)
     writer = tree.Writer(rules, tree.dialect_named(dialect), [], boolean, nan)
     condition = writer.formula(formula if isinstance(formula, Complement) else written)
-    return str(writer.written(condition, pretty=False))
+    return str(writer.condition(condition))
+
+
+def _check_case(rules: RuleSet) -> None:
+    """Refuse columns that SQL takes for one."""
+    # Also those that the rules do not use: DuckDB gives one of two such columns another name when it reads a file.
+    names = dict.fromkeys((*rules.columns, *rules.facts.kinds, rules.facts.target or ""))
+    for column in rules.columns:
+        for name in names:
+            if name != column and name.casefold() == column.casefold():
+                raise LogicLensError(
+                    f"the columns {quoted(column)} and {quoted(name)} differ in case alone, which SQL takes for one: "
+                    "rename one and learn again, or export the rules as Python or JSON."
+                )
 
 
 def _tree() -> ModuleType:

@@ -11,9 +11,8 @@ from itertools import groupby
 
 import numpy as np
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, quoted, unknown
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -22,9 +21,50 @@ from logiclens.formula.predicate import Predicate, labels_of_one_kind
 from logiclens.formula.rule_set import RuleSet
 from logiclens.words import enumeration
 
-NAN_IS_LARGEST = {
-    "postgres", "duckdb", "redshift", "materialize", "risingwave", "snowflake", "spark", "spark2", "databricks",
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class Engine:
+    """A database that SQL is written for.
+
+    Attributes:
+        title: its name in a sentence.
+        function: a function that it alone has, so that any other engine stops with an error. It never returns NULL.
+        arguments: what the function is called with.
+        is_executed: whether the tests execute its SQL.
+    """
+
+    title: str
+    function: str
+    arguments: tuple[str | int, ...] = ()
+    is_executed: bool = False
+
+
+_MYSQL, _PRESTO = ("CONNECTION_ID",), ("CODEPOINT", ("a",))
+ENGINES = {
+    "duckdb": Engine("DuckDB", "CURRENT_SETTING", ("duckdb_api",), is_executed=True),
+    "sqlite": Engine("SQLite", "SQLITE_VERSION", is_executed=True),
+    "postgres": Engine("PostgreSQL", "CURRENT_SETTING", ("server_version_num",), is_executed=True),
+    "athena": Engine("Athena", *_PRESTO),
+    "bigquery": Engine("BigQuery", "FARM_FINGERPRINT", ("a",)),
+    "clickhouse": Engine("ClickHouse", "cityHash64", (0,)),
+    "databricks": Engine("Databricks", "SPARK_PARTITION_ID"),
+    "doris": Engine("Doris", *_MYSQL),
+    "fabric": Engine("Fabric", "DATALENGTH", ("a",)),
+    "mysql": Engine("MySQL", *_MYSQL),
+    "oracle": Engine("Oracle", "ORA_HASH", (0,)),
+    "presto": Engine("Presto", *_PRESTO),
+    "redshift": Engine("Redshift", "STRTOL", ("1", 10)),
+    "singlestore": Engine("SingleStore", *_MYSQL),
+    "snowflake": Engine("Snowflake", "CURRENT_VERSION"),
+    "spark": Engine("Spark", "SPARK_PARTITION_ID"),
+    "starrocks": Engine("StarRocks", *_MYSQL),
+    "teradata": Engine("Teradata", "HASHROW", (0,)),
+    "trino": Engine("Trino", *_PRESTO),
+    "tsql": Engine("T-SQL", "DATALENGTH", ("a",)),
+}
+"""The dialects of sqlglot that SQL is written in. Engines of one family may share a function."""
+
+NAN_IS_LARGEST = {"postgres", "duckdb", "redshift", "snowflake", "spark", "databricks"}
 """Where NaN is above every number instead of making comparisons false."""
 
 LARGE_INTEGERS = {"duckdb", "postgres"}
@@ -48,9 +88,10 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
 
 def dialect_named(dialect: str) -> str:
     """Return sqlglot's name of a dialect."""
-    if not isinstance(dialect, str) or not dialect or Dialect.get(dialect.lower()) is None:
-        raise LogicLensError(f"sqlglot knows no dialect {quoted(dialect)}; try 'duckdb', 'sqlite' or 'postgres'.")
-    return dialect.lower()
+    name = str(dialect).lower()
+    if name not in ENGINES:
+        raise LogicLensError(unknown("SQL dialect", str(dialect), list(ENGINES)))
+    return name
 
 
 @dataclass(frozen=True)
@@ -62,10 +103,59 @@ class Writer:
     table: Sequence[str]
     boolean: Collection[str] | None
     nan: bool
+    answers: Collection[str] = ()
 
-    def written(self, tree: exp.Expr, *, pretty: bool) -> str:
-        """Return the SQL of a tree, on several lines if `pretty`."""
-        return tree.sql(dialect=self.dialect, pretty=pretty)
+    def query(self, tree: exp.Expr) -> str:
+        """Return the text of a SELECT, whose first line names the engine."""
+        return f"-- {self.heading}\n{tree.sql(dialect=self.dialect, pretty=True)}"
+
+    def condition(self, tree: exp.Expr) -> str:
+        """Return the text of a condition in one line, which begins with the name of the engine."""
+        whole = exp.and_(self.guard(), tree, copy=False)
+        return f"/* {self.heading} */ {whole.sql(dialect=self.dialect)}"
+
+    @property
+    def heading(self) -> str:
+        """What the text says of itself."""
+        engine = ENGINES[self.dialect]
+        warning = "" if engine.is_executed else " (not executed by the tests of logiclens)"
+        own = "; integer overflow: a cell is no number or no date" * (self.dialect == "sqlite")
+        return f"logiclens rules for {engine.title}{warning}; other engines stop with an error{own}"
+
+    def guard(self) -> exp.Expr:
+        """Return a condition that is TRUE in the engine of the dialect and an error in any other.
+
+        The same text would have another meaning there: of NaN, of a number, of a date or of a missing column.
+        """
+        engine = ENGINES[self.dialect]
+        arguments = [
+            exp.Literal.number(value) if isinstance(value, int) else exp.Literal.string(value)
+            for value in engine.arguments
+        ]
+        call = exp.Anonymous(this=engine.function, expressions=arguments)
+        own = exp.Not(this=exp.Is(this=call, expression=exp.null()))
+        faults = self.faults() if self.dialect == "sqlite" else []
+        if not faults:
+            return own
+        # The one error that every version of SQLite can be made to raise.
+        smallest = exp.Sub(this=exp.Neg(this=exp.Literal.number(2**63 - 1)), expression=exp.Literal.number(1))
+        error = exp.Anonymous(this="ABS", expressions=[smallest])
+        checked = _case([(exp.or_(*faults, copy=False), error)], exp.Literal.number(1))
+        return exp.and_(own, checked, copy=False)
+
+    def faults(self) -> list[exp.Expr]:
+        """Return for SQLite, whose columns hold values of any type, whether a cell is not of the kind that is compared.
+
+        A text, also an empty one, is larger than every number there, and no date but a text.
+        """
+        tests: dict[str, exp.Expr] = {}
+        for predicate in map(self.rules.predicate, self.rules.concepts):
+            if predicate.operator == "missing" or self.is_text(predicate):
+                continue
+            is_date = predicate.has_text_form or predicate.origin is not None
+            for name in predicate.sources:
+                tests[name] = _is_no_date(self.column(name)) if is_date else _is_no_number(self.column(name))
+        return list(tests.values())
 
     def selected(self, columns: Sequence[exp.Expr]) -> exp.Expr:
         """Return a SELECT of all columns of the table and some more."""
@@ -76,7 +166,8 @@ class Writer:
             # Oracle takes no bare * beside other columns.
             whole = dict(zip(("table", "db", "catalog"), [name.copy(), *reversed(above)], strict=False))
             every = exp.Column(this=exp.Star(), **whole)
-        return exp.Select(expressions=[every, *columns]).from_(exp.Table(this=name, **places))
+        rows = exp.Table(this=name, **places)
+        return exp.Select(expressions=[every, *columns]).from_(rows).where(self.guard(), copy=False)
 
     def named(self, tree: exp.Expr, name: str, recurrence: str = "") -> exp.Expr:
         """Return a named column of the result, with a comment on the recurrence of its cubes."""
@@ -275,8 +366,10 @@ class Writer:
 
     def column(self, name: str) -> exp.Expr:
         """Return a column of the table."""
-        # SQLite takes "age" for a text where the table has no such column; "rows"."age" it refuses.
-        table = _identifier(self.table[-1]) if self.dialect == "sqlite" and self.table else None
+        # SQLite takes "age" for a text where the table has no such column, and others for an answer of that name;
+        # "rows"."age" they refuse.
+        is_mistakable = self.dialect == "sqlite" or name.casefold() in map(str.casefold, self.answers)
+        table = _identifier(self.table[-1]) if self.table and is_mistakable else None
         return exp.Column(this=_identifier(name), table=table)
 
     def truth(self, value: bool) -> exp.Expr:
@@ -368,6 +461,37 @@ def _in_full(column: exp.Expr) -> exp.Expr:
     beyond = exp.Sub(this=length, expression=exp.Literal.number(9))
     rest = exp.Anonymous(this="SUBSTR", expressions=[exp.Literal.string(" 00:00:00.000000"), beyond])
     return exp.DPipe(this=spaced, expression=rest, safe=False)
+
+
+def _is_no_number(column: exp.Expr) -> exp.Expr:
+    """Return whether a cell of SQLite is neither a number nor NULL."""
+    kinds = [exp.Literal.string(kind) for kind in ("integer", "real", "null")]
+    return exp.Not(this=exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[column]), expressions=kinds))
+
+
+def _is_no_date(column: exp.Expr) -> exp.Expr:
+    """Return whether a cell of SQLite is neither NULL nor a date as `Date.text_form` has it."""
+
+    def part(*place: int) -> exp.Expr:
+        numbers = [exp.Literal.number(number) for number in place]
+        return exp.Anonymous(this="SUBSTR", expressions=[column.copy(), *numbers])
+
+    form = "YYYY-YY-YY YY:MY:MY.YYYYYY".replace("Y", "[0-9]").replace("M", "[0-5]")
+    # A text of these lengths ends within the time.
+    cut = [exp.Literal.number(length) for length in (11, 12, 13, 14, 15, 17, 18, 20)]
+    length, no_days = exp.Anonymous(this="LENGTH", expressions=[column.copy()]), exp.Literal.string("+0 days")
+    is_date = exp.and_(
+        exp.GTE(this=part(1, 4), expression=exp.Literal.string("0001")),
+        exp.Glob(this=_in_full(column.copy()), expression=exp.Literal.string(form)),
+        exp.Not(this=exp.In(this=length, expressions=cut)),
+        # Once it counts, SQLite takes February 30 for March 2.
+        exp.EQ(this=exp.Anonymous(this="DATE", expressions=[part(1, 10), no_days]), expression=part(1, 10)),
+        exp.LT(this=part(12), expression=exp.Literal.string("24")),
+        copy=False,
+    )
+    given = exp.Not(this=exp.Is(this=column, expression=exp.null()))
+    is_no_date = exp.Not(this=exp.Coalesce(this=is_date, expressions=[exp.Literal.number(0)]))
+    return exp.and_(given, is_no_date, copy=False)
 
 
 def _part_in_tsql(kind: str, columns: Sequence[exp.Expr]) -> exp.Expr:

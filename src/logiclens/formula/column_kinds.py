@@ -282,7 +282,16 @@ class Number(ColumnKind):
     python_helper = """\
     def number(column):
         # A missing value becomes NaN, with which every comparison is false.
-        return float("nan") if row[column] is None else float(row[column])
+        cell = row[column]
+        if missing(column):
+            return float("nan")
+        try:
+            # What `float` would take for a number, though it is none.
+            if type(cell).__name__ in ("bytearray", "complex64", "complex128", "datetime64", "timedelta64"):
+                raise TypeError
+            return float(cell)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(column + " holds " + str(cell) + " where a number is needed") from None
 
 """
 
@@ -341,6 +350,12 @@ class Category(ColumnKind):
     ibis_type = "string"
     is_nominal = True
     pmml_form = "text"
+    python_helper = """\
+    def text(column):
+        # What is no text equals none.
+        return row[column] if isinstance(row[column], str) else None
+
+"""
 
     def is_ibis(self, dtype: Any, engine: str) -> bool:
         """Return whether Ibis calls the type a string."""
@@ -366,8 +381,8 @@ class Category(ColumnKind):
         return made
 
     def python_condition(self, column: str, operator: Operator, value: Scalar) -> str:
-        """Return a comparison of the cell itself."""
-        return f"row[{column}] == {str(value)!r}"
+        """Return a comparison of texts."""
+        return f"text({column}) == {str(value)!r}"
 
 
 class _Clock(ColumnKind):
@@ -454,16 +469,30 @@ class Date(_Clock):
         "<": ("before {}", "{} or later"),
     }
     pmml_form = "iso text"
-    python_helper = """\
+    python_helper = f"""\
+    from datetime import date, datetime, timezone
+
     def moment(column):
-        # A date, with or without a time, as a text of which the later one is the larger one; in universal time.
+        # A date of Python, NumPy or pandas, or a text such as 2021-03-01T12:30, as a datetime in universal time.
+        import re
+
         cell = row[column]
-        if getattr(cell, "tzinfo", None) is not None:
-            cell = cell.replace(tzinfo=None) - cell.utcoffset()
-        text = str(cell).strip().replace("T", " ")
-        if len(text) < 10 or text[4:8:3] != "--":
-            raise ValueError(column + " holds " + str(cell) + " where a date such as 2021-03-01 is needed")
-        return (text + " 00:00:00.000000"[len(text) - 10:])[:26]
+        form = r"{text_form.pattern}"
+        try:
+            if isinstance(cell, str) and re.fullmatch(form, cell.strip(), re.ASCII):
+                text = cell.strip()
+                cell = datetime.fromisoformat(text + "T00:00:00.000000"[len(text) - 10:])
+            elif type(cell).__name__ == "datetime64":
+                cell = cell.astype("datetime64[us]").item()
+            if isinstance(cell, datetime):
+                if cell.tzinfo is not None:
+                    cell = cell.astimezone(timezone.utc)
+                return datetime(cell.year, cell.month, cell.day, cell.hour, cell.minute, cell.second, cell.microsecond)
+            if isinstance(cell, date):
+                return datetime(cell.year, cell.month, cell.day)
+        except (ValueError, OverflowError):
+            pass
+        raise ValueError(column + " holds " + str(row[column]) + " where a date such as 2021-03-01 is needed")
 
 """
 
@@ -555,9 +584,9 @@ class Date(_Clock):
         return cell.isoformat()
 
     def python_condition(self, column: str, operator: Operator, value: Scalar) -> str:
-        """Return a comparison of texts in full."""
-        bound = self.point(value).isoformat(" ", timespec="microseconds")
-        return f"not missing({column}) and moment({column}) {operator} {bound!r}"
+        """Return a comparison of datetimes."""
+        bound = repr(self.point(value)).removeprefix("datetime.")
+        return f"not missing({column}) and moment({column}) {operator} {bound}"
 
     def sql_bound(self, value: Scalar, operator: Operator, dialect: str) -> SqlBound:
         """Return a DATE or a TIMESTAMP; a text in SQLite, which has neither."""
@@ -618,24 +647,25 @@ class Duration(_Clock):
     json_words = "a duration: 2 days, with a time 2 days 06:00:00"
     called = "a duration such as '2 days 06:00:00'"
     pmml_form = None
-    python_helper = """\
+    python_helper = f"""\
     from datetime import timedelta
 
     def duration(column):
         # A timedelta of Python, NumPy or pandas, or a text such as 2 days 06:00:00, to the microsecond.
-        cell = row[column]
-        if hasattr(cell, "to_timedelta64"):
-            cell = cell.to_timedelta64()
-        if hasattr(cell, "astype"):
+        import re
+
+        cell, microsecond = row[column], timedelta(microseconds=1)
+        form = r"{text_form.pattern}"
+        if type(cell).__name__ == "timedelta64":
             cell = cell.astype("timedelta64[us]").item()
-        if isinstance(cell, str) and " day" in cell:
-            days, _, clock = cell.strip().partition(" day")
-            hours, minutes, seconds = (clock.lstrip("s").strip(" +") or "0:0:0").split(":")
-            whole, _, part = seconds.partition(".")
-            cell = timedelta(int(days), int(whole), int(part.ljust(6, "0")[:6]), 0, int(minutes), int(hours))
-        if not isinstance(cell, timedelta):
+        elif isinstance(cell, str):
+            parts = re.fullmatch(form, re.sub(r"([.]\\d{{6}})\\d{{1,3}}$", r"\\1", cell.strip()), re.ASCII)
+            if parts:
+                days, hours, minutes, seconds = (int(parts[place] or 0) for place in (1, 2, 3, 4))
+                cell = timedelta(days, seconds, int((parts[5] or "").ljust(6, "0")), 0, minutes, hours)
+        if not isinstance(cell, timedelta) or not -(2**63) < cell // microsecond < 2**63:
             raise ValueError(column + " holds " + str(cell) + " where a duration such as 2 days 06:00:00 is needed")
-        return cell
+        return cell // microsecond * microsecond
 
 """
     _SQL_DIALECTS = ("duckdb", "postgres")
@@ -726,10 +756,8 @@ class Duration(_Clock):
 
     def python_condition(self, column: str, operator: Operator, value: Scalar) -> str:
         """Return a comparison of timedeltas."""
-        point = self.point(value)
-        parts = {"days": point.days, "seconds": point.seconds, "microseconds": point.microseconds}
-        bound = ", ".join(f"{name}={count}" for name, count in parts.items() if count)
-        return f"not missing({column}) and duration({column}) {operator} timedelta({bound})"
+        bound = repr(self.point(value)).removeprefix("datetime.")
+        return f"not missing({column}) and duration({column}) {operator} {bound}"
 
     def sql_bound(self, value: Scalar, operator: Operator, dialect: str) -> SqlBound:
         """Return an INTERVAL; refuse dialects in which none can be compared."""
