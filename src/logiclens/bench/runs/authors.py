@@ -228,7 +228,8 @@ def aggregate_as_authors(
     if local_rows.names != scored_rows.names or local_rows.class_names != scored_rows.class_names:
         raise LogicLensError("local and scored rows must have the same concepts and classes, in one order.")
     bits = local_rows.values > CUT
-    reading = read(network, ConceptTable(bits, local_rows.names, labels, local_rows.class_names), "threshold")
+    table = ConceptTable(bits, local_rows.names, labels, local_rows.class_names)
+    reading = read(network, table, "threshold", output="logits")
     if reading.n_heads != len(local_rows.class_names):
         raise LogicLensError(
             f"the authors' method needs a head for each of the {len(local_rows.class_names)} classes, the network has "
