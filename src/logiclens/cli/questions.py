@@ -148,7 +148,7 @@ def answer_check(folder: Path, properties: Sequence[str], *, of: str | None, jso
         return _prove_knowledge(folder, opened, exact=record.exact, json=json, quiet=quiet)
     removed = () if written is None else Knowledge.from_dict(written).removed
     rules = RuleSet.from_dict(opened.content["rules"])
-    known = list(dict.fromkeys((*record.needed_columns, *record.predicates, *rules.concepts, *removed)))
+    known = list(dict.fromkeys((*(record.columns or record.concepts), *record.predicates, *rules.concepts, *removed)))
 
     def answer(asked: Property) -> Check:
         column = getattr(asked, "column", None)

@@ -58,7 +58,7 @@ class SavedModel:
         # Rules need only the columns they use.
         self.columns = model.needed_columns if self.has_network else self.rules.columns
         # All columns of training, whether or not a rule uses them.
-        self.known_columns = tuple(dict.fromkeys((*model.needed_columns, *self.rules.columns)))
+        self.known_columns = tuple(dict.fromkeys((*(model.columns or model.concepts), *self.rules.columns)))
 
     @cached_property
     def network(self) -> Any:

@@ -954,7 +954,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return table_in_engine(self, rows, labels)
         labels = labels if labels is None else self._in_classes(labels)
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
-        rows = opened(rows, self.schema_.columns or self.schema_.names)
+        rows = opened(rows, self.schema_.needed_columns)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
             names = column_names(rows)
             if names is None:
@@ -966,8 +966,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 # New rows need not have these columns, and may.
                 rows = without_columns(rows, [n for n in self.knowledge.removed if n not in self.schema_.columns])
             with sentences_of_sklearn():
-                validate_data(self, as_named(rows), skip_check_array=True, reset=False)
+                validate_data(self, self._as_trained(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
+
+    def _as_trained(self, rows: Any) -> Any:
+        """Return an empty frame with the columns of rows, and with those of training that no concept is about."""
+        head = as_named(rows)
+        if not isinstance(head, pd.DataFrame) or not hasattr(self, "feature_names_in_"):
+            return head
+        names, needed = [str(name) for name in head.columns], {*self.schema_.needed_columns}
+        for place, name in enumerate(self.feature_names_in_):
+            if name not in needed and name not in names:
+                names.insert(place, name)
+        return pd.DataFrame(columns=pd.Index(names, dtype=object))
 
     def _in_classes(self, labels: Any) -> Any:
         """Return labels as classes: numbers are cut as the target of training was."""

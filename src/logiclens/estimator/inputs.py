@@ -330,6 +330,13 @@ class Schema:
         bits = {one.column for one in asked if one.operator == "==" and one.kind is NUMBER and one.value in (0, 1)}
         return {column: ZERO_ONE if column in bits else kind for column, kind in kinds.items()}
 
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """The raw columns, or concepts, that rows must have: those of training that a concept is about."""
+        if self.cutting is None:
+            return self.names
+        return tuple(column for column in self.columns if column in self.cutting.kinds)
+
     def named(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return columns under the names of training; by position if these had none, as in scikit-learn."""
         if not self.positional:
