@@ -213,6 +213,9 @@ def quoted(value: Any) -> str:
     >>> len(quoted("a" * 1_000_000))
     80
     """
+    if getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf" and value.ndim == 0:
+        # A number of NumPy reads like one of Python.
+        value = value.item()
     try:
         # A message needs no more than the start, so a text of 200 MB is not escaped whole.
         text = repr(value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value)

@@ -244,7 +244,8 @@ class Finding:
         reason = self._add(column, how)
         if column.is_nominal and are_iso_dates(column.categories):
             self.notes.append(
-                f"the column {quoted(column.name)} holds dates as text: pass pd.to_datetime(...) to use them as dates."
+                f"the column {quoted(column.name)} holds dates as text: convert it (in Python, pd.to_datetime) to use "
+                "them."
             )
         if reason is None:
             self.kinds[column.name] = column.kind

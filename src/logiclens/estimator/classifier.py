@@ -656,8 +656,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         listed = enumeration(told)
         more = f" and {len(capped) - 5} more classes" if len(capped) > 5 else ""
         return (
-            f"min_support={self.min_support:g} (--min-support) is more than a quarter of a class, which is the most "
-            f"that is asked of a rule: it is lowered to {listed}{more}."
+            f"min_support={self.min_support:g} (--min-support {self.min_support:g}) is more than a quarter of a class, "
+            f"which is the most that is asked of a rule: it is lowered to {listed}{more}."
         )
 
     def _fidelity_note(self) -> str | None:
@@ -679,8 +679,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = f"the rules decide as the network does on only {share} of the {table.n_counted:,} {rows}"
         if low:
             return (
-                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where "
-                "the rules decide."
+                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True "
+                "(--exact), where the rules decide."
             )
         if self.schema_.multilabel:
             return None
@@ -690,7 +690,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return (
             f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant, 1)}, "
-            "so a constant answer tells its answers better: fit with exact=True, where the rules decide."
+            "so a constant answer tells its answers better: fit with exact=True (--exact), where the rules decide."
         )
 
     def _rarity_note(self) -> str | None:
