@@ -192,6 +192,8 @@ def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
         printer.say(f"  • {rule.words}")
         again = "" if rule.recurs is None else f"; {rule.recurs}"
         printer.say(f"      {_numbers(rule.counted)}{again}", hang=0)
+        for count in rule.gaps:
+            printer.say(f"      of these rows, {count}", hang=0)
         if rule.doubt:
             printer.say(f"      {rule.doubt}", hang=0)
 
