@@ -184,7 +184,11 @@ def _size(text: str) -> str:
     return f"{size:,.0f} {units[0]}" if units[0] == "bytes" else f"{size:,.1f} {units[0]}"
 
 
-def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
+NEAR = 0.65
+"""Minimum similarity of a suggested name: two swapped letters of three have 0.67, DELINQ and DEBTINC have 0.62."""
+
+
+def nearest(name: str, known: Sequence[str], *, cutoff: float = NEAR) -> str | None:
     """Return the known name that was probably meant, whatever its case; None if none is similar enough.
 
     `cutoff` is the least similarity, from 0 to 1, as `difflib` measures it.
@@ -195,7 +199,7 @@ def nearest(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | No
     return next(iter(nearest_names(name, known, most=1, cutoff=cutoff)), None)
 
 
-def nearest_names(name: str, known: Sequence[str], *, most: int = 3, cutoff: float = 0.6) -> list[str]:
+def nearest_names(name: str, known: Sequence[str], *, most: int = 3, cutoff: float = NEAR) -> list[str]:
     """Like `nearest`, but return several names, the most similar first."""
     folded = {text.casefold(): text for text in reversed(known)}
     return [folded[text] for text in difflib.get_close_matches(name.casefold(), list(folded), n=most, cutoff=cutoff)]
@@ -209,6 +213,9 @@ def quoted(value: Any) -> str:
     >>> len(quoted("a" * 1_000_000))
     80
     """
+    if getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf" and value.ndim == 0:
+        # A number of NumPy reads like one of Python.
+        value = value.item()
     try:
         # A message needs no more than the start, so a text of 200 MB is not escaped whole.
         text = repr(value[:LONGEST_QUOTE] if isinstance(value, str | bytes) else value)
@@ -250,8 +257,13 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
     return f"there is no {kind} {quoted(name)}{hint} There are {', '.join(known)}."
 
 
-def no_column(name: str, known: Sequence[str], where: str, why: str = "") -> LogicLensError:
-    """Return the error for an unknown column, with the nearest known name; `why` says who needs the column."""
-    near = nearest(name, known)
+def no_column(
+    name: str, known: Sequence[str], where: str, why: str = "", *, needed: Sequence[str] = ()
+) -> LogicLensError:
+    """Return the error for an unknown column, with the nearest known name; `why` says who needs the column.
+
+    A column that is `needed` itself is not the one that was meant, and is not suggested.
+    """
+    near = nearest(name, [column for column in known if column not in needed])
     hint = f"its columns are {quoted_names(known)}." if near is None else f"did you mean {quoted(near)}?"
     return LogicLensError(f"{where} has no column {quoted(name)}{why}; {hint}")

@@ -131,6 +131,23 @@ def test_each_unusable_column_is_named_until_none_is_left(tmp_path):
     )
 
 
+def test_only_near_names_that_are_not_needed_are_suggested(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"DEBTINC": rng.normal(size=200), "DELINQ": rng.normal(size=200), "DEBTINK": 0.5})
+    frame["BAD"] = np.where((frame["DEBTINC"] > 0) ^ (frame["DELINQ"] > 0), "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.drop(columns=["DEBTINC", "DEBTINK"]).to_csv(tmp_path / "none.csv", index=False)
+    frame.drop(columns="DEBTINC").to_csv(tmp_path / "near.csv", index=False)
+    logiclens("explain", "t.csv", "--target", "BAD", "--exact", "--save", "model", cwd=tmp_path)
+    said = "has no column 'DEBTINC', which the model needs;"
+    assert refused("predict", "model", "none.csv", cwd=tmp_path) == f"none.csv {said} its columns are 'DELINQ', 'BAD'."
+    assert refused("predict", "model", "near.csv", cwd=tmp_path) == f"near.csv {said} did you mean 'DEBTINK'?"
+    frame = frame.rename(columns={"DEBTINC": "DEBTIN", "DELINQ": "DEBTINC"})
+    frame.rename(columns={"DEBTIN": "DELINQUENT"}).to_csv(tmp_path / "other.csv", index=False)
+    message = refused("predict", "model", "other.csv", cwd=tmp_path)
+    assert message == "other.csv has no column 'DELINQ', which the model needs; did you mean 'DELINQUENT'?"
+
+
 # When a model is applied ------------------------------------------------------------------------------------------
 
 

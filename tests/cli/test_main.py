@@ -344,6 +344,31 @@ def test_a_reader_that_closes_the_pipe_causes_no_error(tmp_path):
     assert run.returncode == 128 + signal.SIGPIPE
 
 
+@pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("explain p.csv --target died --exact --save made", 0),
+        ("predict {model} p.csv", 0),
+        ("predict {model} p.csv --json -", 0),
+        ("score {model} p.csv", 0),
+        ("why {model} --row age=80,unit=MICU", 0),
+        ("verify {model}", 0),
+        ("--help", 0),
+        ("predict {model} nowhere.csv", 2),
+    ],
+)
+def test_a_command_without_standard_streams_ends_as_usual(arguments, code, streams, tmp_path):
+    patients().to_csv(tmp_path / "p.csv", index=False)
+    shell = f"{COMMAND} {arguments.format(model=exact().folder)} {streams}"
+    run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert (run.returncode, run.stdout) == (code, "")
+    assert "Traceback" not in run.stderr
+    if arguments.startswith("explain"):
+        # A file that was opened in place of a stream would hold what is printed.
+        assert logiclens("verify", tmp_path / "made").returncode == 0
+
+
 def test_a_model_is_saved_though_nobody_reads_the_sheet(table):
     shell = f"{COMMAND} explain p.csv --target died --save m | head -0"
     run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=table, env=ENVIRONMENT)

@@ -87,6 +87,30 @@ def test_the_page_escapes_names_in_its_sentences(tmp_path):
     assert "age\\x1b]0;owned\\x07\\u202e" in page
 
 
+@pytest.mark.parametrize(
+    ("share", "options", "said"),
+    [
+        (
+            0.12,
+            (),
+            "always answering 0 would on 100.0%, so a constant answer tells its answers better: fit with --exact",
+        ),
+        (0.05, (), "with --balanced a model usually"),
+        (0.05, ("--set-aside", "0.9"), "--set-aside 0.9 leaves"),
+        (0.3, ("--min-support", "9999"), "--min-support 9999 is more than"),
+    ],
+)
+def test_notes_speak_of_options_and_plain_numbers(share, options, said, tmp_path):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({f"x{place}": rng.normal(size=400).round(2) for place in range(12)})
+    frame["ill"] = (rng.random(400) < share).astype(int)
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    run = logiclens("explain", tmp_path / "noise.csv", "--target", "ill", *options)
+    notes = [line for line in run.stdout.splitlines() if line.startswith("note: ")]
+    assert any(said in note for note in notes), notes
+    assert not re.search(r"np\.|\w=(True|False|None|['\"\d])", "".join(notes))
+
+
 def test_a_message_is_one_line_of_limited_length(capsys):
     print_error(f"the cell\n{'a ' * 100_000}is odd")
     shown = capsys.readouterr().err

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from logiclens import EntropyClassifier
 from logiclens.cli.options import TableSource
 from logiclens.cli.predict import predict_table
 from logiclens.errors import LogicLensError
@@ -155,8 +156,9 @@ def test_labels_that_are_formulas_are_escaped_in_csv(tmp_path):
 def test_kept_texts_are_escaped_and_numbers_are_not(tmp_path):
     frame = patients(len(FORMULAS)).drop(columns="died")
     frame["=note"], frame["number"] = FORMULAS, -5
-    frame.to_csv(tmp_path / "new.csv", index=False)
-    arguments = ("predict", exact().folder, tmp_path / "new.csv", "--keep", "=note", "--keep", "number")
+    # The tab at the beginning of a cell would be lost in CSV.
+    frame.to_parquet(tmp_path / "new.parquet")
+    arguments = ("predict", exact().folder, tmp_path / "new.parquet", "--keep", "=note", "--keep", "number")
     assert logiclens(*arguments, "-o", tmp_path / "out.csv").returncode == 0
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["'=note"].tolist() == [f"'{text}" for text in FORMULAS]
@@ -171,3 +173,27 @@ def test_columns_named_like_answers_cannot_be_kept(tmp_path, name):
     # Without --why no answer is called so.
     run = logiclens("predict", exact().folder, "t.csv", "--keep", name, cwd=tmp_path)
     assert (run.returncode == 0) == (name == "why")
+
+
+@pytest.mark.parametrize("exactly", [(), ("--exact",)])
+def test_a_prediction_needs_no_column_that_was_left_out(exactly, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(300), "age": rng.integers(20, 90, 300), "site": 1, "dose": rng.normal(size=300)})
+    frame["ill"] = np.where((frame["age"] >= 60) ^ (frame["dose"] > 0), "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    made = logiclens("explain", "t.csv", "--target", "ill", *exactly, "--save", "model", cwd=tmp_path)
+    assert "the column 'id' is left out" in made.stdout
+    assert "the column 'site' is left out" in made.stdout
+    (tmp_path / "some").mkdir()
+    some = frame[["age", "dose", "ill"]]
+    some.to_csv(tmp_path / "some" / "t.csv", index=False)
+    every, fewer = (logiclens("predict", "model", data, cwd=tmp_path) for data in ("t.csv", "some/t.csv"))
+    assert fewer.stdout == every.stdout != ""
+    for engine in ((), ("--engine", "duckdb")):
+        scores = [logiclens("score", "model", data, *engine, cwd=tmp_path).stdout for data in ("t.csv", "some/t.csv")]
+        whole, part = (score.partition("\n  accuracy of the model ")[2] for score in scores)
+        assert part == whole != ""
+    model = EntropyClassifier.load(tmp_path / "model")
+    answers = model.predict(frame)
+    for rows in (some, some.drop(columns="ill"), tmp_path / "some" / "t.csv", frame.drop(columns="id")):
+        np.testing.assert_array_equal(model.predict(rows), answers)

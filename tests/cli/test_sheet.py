@@ -7,12 +7,14 @@ import json
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_sheet
 from logiclens.report import read_result
+from tests.cli_runs import logiclens
 from tests.report_cases import Case, categories, patients, result_of, several_labels
 
 
@@ -96,3 +98,32 @@ def test_the_key_defines_the_measures_that_are_shown(result, capsys):
     shown = sheet(fewer, capsys)
     assert "Macro-F1 is the mean of the F1 of the classes by what the rules decide" in shown
     assert "Complexity is" not in shown
+
+
+def test_a_condition_that_gaps_satisfy_shows_both_counts(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.normal(30, 10, 900).round(), "job": rng.choice(["cook", "nurse", "maid"], 900)})
+    frame.loc[rng.random(900) < 0.3, "income"] = np.nan
+    frame.loc[rng.random(900) < 0.2, "job"] = None
+    frame["bad"] = np.where(~(frame["income"] >= 20) & (frame["job"] != "cook"), "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    sheet = logiclens(
+        "explain", "t.csv", "--target", "bad", "--exact", "--save", "m", "--report", "page.html", cwd=tmp_path
+    ).stdout
+    assert "  • income is below 20 (or missing) and job is not cook\n" in sheet
+    numbers = [row["row"] for row in json.loads((tmp_path / "m" / "result.json").read_text())["rows"]]
+    held_out = frame.iloc[[number - 1 for number in numbers]]
+    assert f"{len(held_out)} are held out" in sheet
+    fires = held_out[held_out["bad"] == "yes"]
+    gone, unnamed = int(fires["income"].isna().sum()), int(fires["job"].isna().sum())
+    said = [
+        f"income is missing on {gone}, below 20 on {len(fires) - gone}",
+        f"job is missing on {unnamed}, not cook on {len(fires) - unnamed}",
+    ]
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f"of these rows, {counts}" in sheet and counts in page for counts in said)
+    for given, which in (("income=,job=nurse", "income is missing"), ("income=7,job=nurse", "income is below 20")):
+        told = logiclens("why", "m", "--row", given, cwd=tmp_path).stdout
+        assert told.startswith(f"bad is yes, because: {which}")
+        assert all(counts in told for counts in said)
+    assert said[0] not in logiclens("why", "m", "--row", "income=50,job=nurse", cwd=tmp_path).stdout

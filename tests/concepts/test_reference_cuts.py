@@ -214,3 +214,18 @@ def test_an_engine_finds_the_same_groups_in_rows(titled):
     frame, label = job_titles(14)
     table = ibis.duckdb.connect().create_table("t", frame.assign(y=label))
     assert titled.score(table, "y") == pytest.approx(titled.score(frame, label))
+
+
+@pytest.mark.parametrize("how", ["supervised", "uniform", "soft"])
+@pytest.mark.parametrize("least", [0, 90])
+def test_huge_numbers_are_cut_as_small_ones(how, least):
+    rng = np.random.default_rng(least)
+    level = np.where(rng.random(600) < 0.3, 169, rng.integers(least, 170, 600)).astype(float)
+    other = rng.normal(size=600).round(2)
+    labels = np.where((level >= 130) ^ (other > 0), "p", "q")
+    answers = []
+    for scale in (1.0, 1e306):
+        rows = pd.DataFrame({"level": level * scale, "other": other})
+        model = EntropyClassifier(Booleaniser(how), epochs=3, committee=3)
+        answers.append(model.fit(rows, labels).rules_.predict(rows))
+    assert (answers[0] == answers[1]).all()

@@ -123,8 +123,8 @@ def test_many_whole_numbers_are_learned_with_a_note():
     n_values = days.nunique()
     assert n_values >= 10
     note = (
-        rf"'length_of_stay' has {n_values} different numbers: if it is a measurement, cut it with --above (\d+) "
-        r"\(above=\1\) or --quantiles 3 \(quantiles=3\)\."
+        rf"'length_of_stay' has {n_values} different numbers: if it is a measurement, cut it with above=(\d+) "
+        r"\(--above \1\) or quantiles=3 \(--quantiles 3\)\."
     )
     with pytest.warns(LogicLensWarning, match=note) as caught:
         model = EntropyClassifier(epochs=2, committee=1).fit(ROWS, days)

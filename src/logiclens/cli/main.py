@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import signal
 import sys
@@ -22,6 +23,7 @@ REFUSED, INTERRUPTED, TERMINATED = 2, 130, 143
 
 def main() -> NoReturn:
     """Run the command that was given and exit."""
+    _open_closed_streams()
     # Commands print these warnings as notes of their results.
     warnings.simplefilter("ignore", LogicLensWarning)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -41,6 +43,17 @@ def main() -> NoReturn:
     if code == INTERRUPTED:
         print("logiclens: stopped; nothing is half-written.", file=sys.stderr)
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the caller closed (`>&-`): input is empty, and output is discarded.
+
+    Otherwise the first file that a command opens would get their number, and everything that is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # In this order each gets its own number, which is the lowest that is free.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _run(arguments: Sequence[str]) -> int:

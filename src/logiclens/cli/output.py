@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -43,9 +44,21 @@ class _Console(Console):
         super().print(*(readable(text) if isinstance(text, str) else text for text in objects), **options)
 
 
+_SETTING = re.compile(r"""[a-z_]+=(?:'[^']*'|"[^"]*"|[^\s'"()]+) \((--(?:[^()']|'[^']*')+)\)""")
+
+
+def in_options(text: str) -> str:
+    """Return a note or an error in which settings of Python have become the options that stand beside them.
+
+    >>> in_options("fit with exact=True (--exact), where the rules decide.")
+    'fit with --exact, where the rules decide.'
+    """
+    return _SETTING.sub(r"\1", text)
+
+
 def print_error(message: str) -> None:
     """Print an error on standard error: on one line, of a sensible length, with control characters escaped."""
-    line = readable(message.strip().replace("\n", " "))
+    line = readable(in_options(message).strip().replace("\n", " "))
     if len(line) > LONGEST_MESSAGE:
         line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
     print(line, file=sys.stderr)
@@ -76,7 +89,7 @@ class Printer:
 
     def note(self, text: str) -> None:
         """Print a note."""
-        self._notes.print(_broken(text, self._notes, 2))
+        self._notes.print(_broken(in_options(text), self._notes, 2))
 
 
 def _broken(text: str, console: Console, hang: int) -> str:

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +83,11 @@ def answer_why(folder: Path, source: RowSource, *, json: str | None, quiet: bool
     told = []
     for number, row in rows:
         reasons = rows.model.rules.why(row)
-        told.append({"row": number, **_why(reasons)})
-        rows.say(number, str(reasons))
+        gaps = () if reasons.decided is None else rows.model.gaps.get(reasons.decided.cube, ())
+        told.append({"row": number, **_why(reasons), "gaps": [asdict(count) for count in gaps]})
+        lines = [f"of the held-out rows on which this rule fires, {count}" for count in gaps]
+        because, *rest = str(reasons).split("\n")
+        rows.say(number, "\n".join([because, *lines, *rest]))
     rows.write(told, READ_TRUST)
 
 
@@ -148,7 +151,7 @@ def answer_check(folder: Path, properties: Sequence[str], *, of: str | None, jso
         return _prove_knowledge(folder, opened, exact=record.exact, json=json, quiet=quiet)
     removed = () if written is None else Knowledge.from_dict(written).removed
     rules = RuleSet.from_dict(opened.content["rules"])
-    known = list(dict.fromkeys((*record.needed_columns, *record.predicates, *rules.concepts, *removed)))
+    known = list(dict.fromkeys((*(record.columns or record.concepts), *record.predicates, *rules.concepts, *removed)))
 
     def answer(asked: Property) -> Check:
         column = getattr(asked, "column", None)

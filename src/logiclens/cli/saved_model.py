@@ -15,12 +15,12 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from logiclens.cli.tables import check_columns, check_finite
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, kind_of_dtype
-from logiclens.formula.dnf import DNF
+from logiclens.formula.dnf import DNF, Cube
 from logiclens.formula.english import cube_words
 from logiclens.formula.model_record import read_record
 from logiclens.formula.packed_rows import PackedRows, equals
 from logiclens.formula.rule_set import RuleSet
-from logiclens.report.result import read_result
+from logiclens.report.result import GapCount, read_result
 from logiclens.storage import RESULT, open_folder
 from logiclens.tables.columns import text_of
 
@@ -58,7 +58,7 @@ class SavedModel:
         # Rules need only the columns they use.
         self.columns = model.needed_columns if self.has_network else self.rules.columns
         # All columns of training, whether or not a rule uses them.
-        self.known_columns = tuple(dict.fromkeys((*model.needed_columns, *self.rules.columns)))
+        self.known_columns = tuple(dict.fromkeys((*(model.columns or model.concepts), *self.rules.columns)))
 
     @cached_property
     def network(self) -> Any:
@@ -66,6 +66,15 @@ class SavedModel:
         from logiclens.estimator.classifier import EntropyClassifier
 
         return EntropyClassifier.load(self._opened)
+
+    @cached_property
+    def gaps(self) -> Mapping[Cube, tuple[GapCount, ...]]:
+        """For each rule, its conditions that a missing value satisfies too, on the held-out rows if there were any."""
+        if RESULT not in self._opened.files:
+            return {}
+        result = read_result(self._opened.result())
+        each = zip(result.rules.rules, result.classes, strict=True)
+        return {cube: own for rule, entry in each for cube, own in zip(rule.cubes, entry.gaps, strict=False)}
 
     @property
     def training_sha256(self) -> str | None:

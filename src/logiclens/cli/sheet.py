@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from logiclens.cli.output import Printer
+from logiclens.cli.output import Printer, in_options
 from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
@@ -76,7 +76,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
         hang=0,
     )
     for note in result.notes:
-        printer.say(f"note: {note}")
+        printer.say(in_options(f"note: {note}"))
     printer.say()
     width = max(38, *(len(metric.name) + 2 for metric in result.metrics)) if result.metrics else 38
     for metric in result.metrics:
@@ -192,6 +192,8 @@ def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
         printer.say(f"  • {rule.words}")
         again = "" if rule.recurs is None else f"; {rule.recurs}"
         printer.say(f"      {_numbers(rule.counted)}{again}", hang=0)
+        for count in rule.gaps:
+            printer.say(f"      of these rows, {count}", hang=0)
         if rule.doubt:
             printer.say(f"      {rule.doubt}", hang=0)
 

@@ -123,11 +123,11 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], file: str, why: str
 
 def check_names(columns: Sequence[str], names: Iterable[str], file: str, why: str = "") -> None:
     """Like `check_columns`, for a table of which only the names of the columns are known."""
-    known = set(columns)
+    known, names = set(columns), list(names)
     for name in names:
         if name in known:
             continue
-        error = no_column(name, columns, file, why)
+        error = no_column(name, columns, file, why, needed=names)
         if len(columns) > 1:
             raise error
         raise LogicLensError(f"{error} It has one column only: is the delimiter another one (--delimiter)?")

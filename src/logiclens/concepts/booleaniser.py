@@ -143,7 +143,9 @@ class Cutting:
 
 def _rescaled(numbers: NDArray[np.float64], middle: float, reach: float) -> NDArray[np.float64]:
     """Rescale numbers to [0, 1] so that the result is at least 0.5 exactly if the number is at least `middle`."""
-    scaled = np.clip(0.5 + (numbers - middle) / (2 * reach), 0, 1)
+    with np.errstate(over="ignore"):
+        # A number so far away that the difference is infinite is at the end anyway.
+        scaled = np.clip(0.5 + (numbers - middle) / reach / 2, 0, 1)
     # Rounding must not lift a number just below the middle to 0.5.
     scaled = np.where(numbers < middle, np.minimum(scaled, np.nextafter(0.5, 0)), scaled)
     # A missing value is below every number, as for a cut.
@@ -242,7 +244,8 @@ class Finding:
         reason = self._add(column, how)
         if column.is_nominal and are_iso_dates(column.categories):
             self.notes.append(
-                f"the column {quoted(column.name)} holds dates as text: pass pd.to_datetime(...) to use them as dates."
+                f"the column {quoted(column.name)} holds dates as text: convert it (in Python, pd.to_datetime) to use "
+                "them."
             )
         if reason is None:
             self.kinds[column.name] = column.kind
@@ -414,7 +417,7 @@ class Finding:
 
     def _rescaled(self, column: Tally, histogram: Histogram) -> str:
         """Add the column itself as a concept, rescaled from its smallest to its largest value."""
-        gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), (histogram.low[0] + histogram.high[-1]) / 2
+        gap, half = histogram.gap(uniform_cuts(histogram, 1)[0]), histogram.low[0] / 2 + histogram.high[-1] / 2
         kind = KINDS[column.kind]
         cut = kind.threshold(*gap, near=float(half))
         name, middle = self._name(Predicate(column.name, ">=", cut)), kind.number(cut)
@@ -493,7 +496,7 @@ def is_identifier(column: Tally) -> bool:
         return True
     if not column.whole or column.histogram is None:
         return False
-    reach = float(column.histogram.high[-1] - column.histogram.low[0])
+    reach = float(column.histogram.high[-1]) - float(column.histogram.low[0])
     return reach < CLOSE * column.n_rows or bool(_NAMED.search(column.name))
 
 

@@ -127,7 +127,8 @@ def uniform_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
     """Return the places of cuts at equal steps between the smallest and the largest value."""
     if len(histogram) < 2:
         return ()
-    steps = np.linspace(histogram.low[0], histogram.high[-1], n_cuts + 2)[1:-1]
+    # Halves first: the difference of two large numbers may be infinite.
+    steps = 2 * np.linspace(histogram.low[0] / 2, histogram.high[-1] / 2, n_cuts + 2)[1:-1]
     places = {int(np.clip(np.searchsorted(histogram.low, step), 1, len(histogram) - 1)) for step in steps}
     return tuple(sorted(places))
 

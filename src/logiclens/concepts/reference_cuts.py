@@ -501,12 +501,13 @@ class _Placing:
             rows = order[max(0, at - reach) : at + reach]
             low, high = self._likeliest(place, rows)
             # Search again if the best place is near the edge of the window.
-            centre = int(np.searchsorted(values[order], (low + high) / 2))
+            # Halves first: the sum of two large numbers may be infinite.
+            centre = int(np.searchsorted(values[order], low / 2 + high / 2))
             if abs(centre - at) <= reach // 2:
                 break
             at = centre
         ends = np.unique(values[rows][(values[rows] >= low) & (values[rows] <= high)])
-        gap = int(np.argmax(np.diff(ends)))
+        gap = int(np.argmax(np.diff(ends / 2)))
         if _is_nice(low, high) or len(ends) > FEW_GAPS + 1:
             gap = int(np.searchsorted(ends, short_number(low, high))) - 1
         return ReferenceCut(float(ends[gap]), float(ends[gap + 1]), split.gain)

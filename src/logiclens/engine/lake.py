@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from logiclens.engine.delimited import delimited_in_duckdb
 from logiclens.engine.failures import cannot_read, in_a_line, remember, stop
 from logiclens.engine.query import TEXT_TABLE
 from logiclens.errors import LogicLensError, named, quoted, require_extra
 from logiclens.storage import scratch_folder
-from logiclens.tables.formats import DATABASES, is_engine_table
+from logiclens.tables.delimited import FileHead, head_of
+from logiclens.tables.formats import BLOCK, DATABASES, is_engine_table
 from logiclens.tables.formats import is_lake as is_lake
 
 if TYPE_CHECKING:
@@ -33,15 +35,6 @@ if TYPE_CHECKING:
 
 Engine: TypeAlias = Literal["duckdb", "spark"]
 Format: TypeAlias = Literal["parquet", "csv", "json"]
-MISSING = (
-    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
-    "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
-"""Texts that mean a missing value in a text file, as in pandas; the empty text is one too."""
-TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
-"""Texts that mean a truth value in a text file, as in pandas; DuckDB would also accept yes and no."""
-LOOKED_AT = 20_480
-"""Number of rows from which the kind of a text column is detected; DuckDB samples as many for its types."""
 FILE = "__logiclens_file__"
 """Name of the column with the file of each row, in a table opened with `per_file`."""
 _PACKED = (".gz", ".zst")
@@ -94,22 +87,10 @@ class Reader:
         if self.unite:
             options["union_by_name"] = True
         if self.format == "csv":
-            return self._csv_in_duckdb(connection, named, {**options, "nullstr": ["", *MISSING], "header": True})
+            head = _head(files[0])
+            return delimited_in_duckdb(connection, named, head, self._name(), options, besides=[FILE])
         read = connection.read_json if self.format == "json" else connection.read_parquet
         return read(named, table_name=self._name(), **options)
-
-    def _csv_in_duckdb(self, connection: Any, files: list[str], options: Mapping[str, Any]) -> ir.Table:
-        """Read CSV with the column kinds that the file has in memory, where yes, no and times of day are text."""
-        table = connection.read_csv(files, table_name=self._name(), **options)
-        kinds = table.schema()
-        texts = {name: "VARCHAR" for name in table.columns if kinds[name].is_boolean() or kinds[name].is_time()}
-        if not texts:
-            return table
-        looked_at = connection.read_csv(files, types=texts, **options).select(*texts).limit(LOOKED_AT).to_pyarrow()
-        for name, column in zip(looked_at.column_names, looked_at.columns, strict=True):
-            if kinds[name].is_boolean() and {*column.to_pylist()} <= {None, *TRUTH_VALUES}:
-                del texts[name]
-        return connection.read_csv(files, table_name=self._name(), types=texts, **options) if texts else table
 
     def _in_spark(self, connection: Any, files: list[str]) -> ir.Table:
         frame = self._frame(connection, files)
@@ -137,9 +118,20 @@ class Reader:
         if self.format == "csv":
             separator = "\t" if kind_of_file(files[0]) == ".tsv" else ","
             return read.csv(
-                named, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA"
+                named, sep=separator, header=True, inferSchema=True, escape='"', multiLine=True, nullValue="NA",
+                ignoreLeadingWhiteSpace=True, ignoreTrailingWhiteSpace=True,
             )  # fmt: skip
         return read.json(named) if self.format == "json" else read.parquet(*named)
+
+
+def _head(file: str) -> FileHead:
+    """Return the delimiter and the place of the header of a delimited text file."""
+    try:
+        with _opened(file) as lines:
+            sample = lines.read(BLOCK).decode("utf-8-sig", errors="replace")
+    except (OSError, EOFError, zlib.error) as error:
+        raise LogicLensError(f"{named(file)} cannot be read: {in_a_line(error)}") from None
+    return head_of(sample, named(file), "\t" if kind_of_file(file) == ".tsv" else None)
 
 
 def kind_of_file(file: str) -> str:

@@ -656,8 +656,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         listed = enumeration(told)
         more = f" and {len(capped) - 5} more classes" if len(capped) > 5 else ""
         return (
-            f"min_support={self.min_support:g} (--min-support) is more than a quarter of a class, which is the most "
-            f"that is asked of a rule: it is lowered to {listed}{more}."
+            f"min_support={self.min_support:g} (--min-support {self.min_support:g}) is more than a quarter of a class, "
+            f"which is the most that is asked of a rule: it is lowered to {listed}{more}."
         )
 
     def _fidelity_note(self) -> str | None:
@@ -679,8 +679,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = f"the rules decide as the network does on only {share} of the {table.n_counted:,} {rows}"
         if low:
             return (
-                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True, where "
-                "the rules decide."
+                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True "
+                "(--exact), where the rules decide."
             )
         if self.schema_.multilabel:
             return None
@@ -690,7 +690,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return (
             f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant, 1)}, "
-            "so a constant answer tells its answers better: fit with exact=True, where the rules decide."
+            "so a constant answer tells its answers better: fit with exact=True (--exact), where the rules decide."
         )
 
     def _rarity_note(self) -> str | None:
@@ -954,7 +954,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return table_in_engine(self, rows, labels)
         labels = labels if labels is None else self._in_classes(labels)
         codes = None if labels is None else class_codes(labels, self.schema_.multilabel, self.classes_)
-        rows = opened(rows, self.schema_.columns or self.schema_.names)
+        rows = opened(rows, self.schema_.needed_columns)
         if self.schema_.cutting is not None and not isinstance(rows, ConceptTable):
             names = column_names(rows)
             if names is None:
@@ -966,8 +966,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 # New rows need not have these columns, and may.
                 rows = without_columns(rows, [n for n in self.knowledge.removed if n not in self.schema_.columns])
             with sentences_of_sklearn():
-                validate_data(self, as_named(rows), skip_check_array=True, reset=False)
+                validate_data(self, self._as_trained(rows), skip_check_array=True, reset=False)
         return self.schema_.table(rows, codes)
+
+    def _as_trained(self, rows: Any) -> Any:
+        """Return an empty frame with the columns of rows, and with those of training that no concept is about."""
+        head = as_named(rows)
+        if not isinstance(head, pd.DataFrame) or not hasattr(self, "feature_names_in_"):
+            return head
+        names, needed = [str(name) for name in head.columns], {*self.schema_.needed_columns}
+        for place, name in enumerate(self.feature_names_in_):
+            if name not in needed and name not in names:
+                names.insert(place, name)
+        return pd.DataFrame(columns=pd.Index(names, dtype=object))
 
     def _in_classes(self, labels: Any) -> Any:
         """Return labels as classes: numbers are cut as the target of training was."""

@@ -159,8 +159,9 @@ def split_note(
     """Return a sentence if holding out rows leaves hardly any of a class to train on, or holds out none at all."""
     if share == 0:
         return None
+    asked = f"set_aside={share:g} (--set-aside {share:g})"
     if not aside.any():
-        return f"set_aside={share:g} holds out no row of this table: set a larger share, or 0."
+        return f"{asked} holds out no row of this table: set a larger share, or 0."
     whole = bool((weight == np.round(weight)).all())
     n_rows, n_aside = (weight, aside) if whole else ((weight > 0).astype(float), (aside > 0).astype(float))
     yes = codes if codes.ndim == 2 else np.eye(len(names))[codes]
@@ -170,7 +171,7 @@ def split_note(
         return None
     left = count_with_noun(int(total[short[0]] - taken[short[0]]), "row")
     return (
-        f"set_aside={share:g} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
+        f"{asked} leaves {left} of class {quoted(names[short[0]])} to train on, and holds out "
         f"{int(taken[short[0]]):,}: rules from so few rows mean little; set a smaller share."
     )
 
@@ -226,7 +227,9 @@ def rarity_note(
     always = percent(float(np.average(labels == common, weights=weight)))
     trade = 'with class_weight="balanced" (--balanced) a model usually finds more of them and is right less often'
     if balanced:
-        trade = "without class_weight (--balanced) a model usually is right more often and finds fewer of them"
+        trade = (
+            'without class_weight="balanced" (--balanced) a model usually is right more often and finds fewer of them'
+        )
     return (
         f"{quoted(names[rare])} is rare, {percent(float(weights[rare] / weights.sum()))} of the training rows: this "
         f"model is right on {right} of the {rows} and finds {found} of {quoted(names[rare])}; always answering "
@@ -329,6 +332,13 @@ class Schema:
         asked = self.predicates.values()
         bits = {one.column for one in asked if one.operator == "==" and one.kind is NUMBER and one.value in (0, 1)}
         return {column: ZERO_ONE if column in bits else kind for column, kind in kinds.items()}
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """The raw columns, or concepts, that rows must have: those of training that a concept is about."""
+        if self.cutting is None:
+            return self.names
+        return tuple(column for column in self.columns if column in self.cutting.kinds)
 
     def named(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return columns under the names of training; by position if these had none, as in scikit-learn."""

@@ -236,7 +236,7 @@ def check_kept(model: EntropyClassifier, rules: RuleSet) -> None:
         if not proof.holds:
             raise LogicLensError(
                 f"the knowledge of the model says that {proof.constraint}, but {proof.reason}. Change that rule, or "
-                "let go of the knowledge: adopt(rules, with_knowledge=False), --without-knowledge."
+                "let go of the knowledge, with_knowledge=False (--without-knowledge)."
             )
 
 

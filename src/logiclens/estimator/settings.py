@@ -86,14 +86,18 @@ def check_settings(model: EntropyClassifier) -> None:
     """Refuse settings that are invalid for any rows, and settings that exclude each other."""
     check_all(CONSTRAINTS, model.get_params(deep=False))
     if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
-        raise LogicLensError("exact, stable and teacher need method='search': the paper's extraction has none of them.")
+        raise LogicLensError(
+            "exact, stable and teacher need method='search' (--method search): the paper's extraction has none of them."
+        )
     if model.teacher is not None and model.score_against is not None:
         raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
     if model.above is not None and model.quantiles is not None:
         raise LogicLensError("above and quantiles are two ways to cut a target: leave out one of them.")
     if model.split_by_time is not None:
         if not model.set_aside:
-            raise LogicLensError("split_by_time says which rows are held out: say how many too, set_aside=0.25.")
+            raise LogicLensError(
+                "split_by_time says which rows are held out: say how many too, set_aside=0.25 (--set-aside 0.25)."
+            )
         if model.cuts_on == "all":
             raise LogicLensError('rows counted by cuts_on="all" have no order in time: leave out split_by_time.')
         if model.booleanise is None:
@@ -107,8 +111,8 @@ def check_settings(model: EntropyClassifier) -> None:
 def _check_knowledge(model: EntropyClassifier, knowledge: Knowledge) -> None:
     if model.method == "paper" and (knowledge.binds_rules or knowledge.preferred_columns):
         raise LogicLensError(
-            "knowledge about conditions, rules, directions and costs needs method='search': the paper's extraction "
-            "takes forbidden_columns, late_columns and protected_columns only."
+            "knowledge about conditions, rules, directions and costs needs method='search' (--method search): the "
+            "paper's extraction takes forbidden_columns, late_columns and protected_columns only."
         )
     if model.class_weight is not None and any(known.has_costs for known in knowledge.classes.values()):
         raise LogicLensError("class_weight and the costs of the knowledge both weigh classes: leave out one of them.")

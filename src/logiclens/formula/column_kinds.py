@@ -877,7 +877,8 @@ def short_number(low: float, high: float, near: float | None = None) -> float:
         raise LogicLensError(f"there is no number above {low} and up to {high}.")
     if low < 0 <= high and near is None:
         return 0.0
-    middle = low + (high - low) / 2
+    # Halves first: the difference of two large numbers may be infinite.
+    middle = low + (high / 2 - low / 2)
     magnitude = math.floor(math.log10(max(abs(low), abs(high))))
     for digits in range(17):
         # The middle where it can be had as short, else whatever lies below the upper end.

@@ -381,6 +381,43 @@ def _only(words: Collection[str]) -> str:
     return f"{enumeration(list(words))} only" if words else "none of these conditions"
 
 
+@dataclass(frozen=True)
+class GapCondition:
+    """A condition of a cube that a missing value satisfies too.
+
+    Attributes:
+        subject: the column, or the part of a date.
+        words: what a value that satisfies it is, such as "below 7".
+        sources: the columns of the table that it is about.
+    """
+
+    subject: str
+    words: str
+    sources: tuple[str, ...]
+
+
+def gap_conditions(cube: Cube, predicates: Mapping[str, Predicate], facts: TableFacts) -> tuple[GapCondition, ...]:
+    """Return the conditions of a cube that a missing value satisfies too, of columns that had one in training.
+
+    >>> gap_conditions(Cube([Literal("old", False)]), {"old": Predicate("age", ">=", 72.5)}, NO_FACTS)
+    (GapCondition(subject='age', words='below 72.5', sources=('age',)),)
+    """
+    within = replace(facts, complete=(*facts.complete, *_known_columns(cube, predicates)))
+    by_subject: dict[str, list[Literal]] = {}
+    for literal in cube:
+        if literal.concept in predicates and not within.has_all(predicates[literal.concept].sources):
+            by_subject.setdefault(predicates[literal.concept].subject, []).append(literal)
+    conditions = []
+    for subject, literals in by_subject.items():
+        if any(literal.positive for literal in literals):
+            # Only the condition that the value is missing is left, which no value satisfies.
+            continue
+        sources = predicates[literals[0].concept].sources
+        words = _of_one_column(literals, predicates, replace(facts, complete=sources))
+        conditions.append(GapCondition(subject, " and ".join(words).removeprefix(f"{subject} is "), sources))
+    return tuple(conditions)
+
+
 def _known_columns(cube: Cube, predicates: Mapping[str, Predicate]) -> set[str]:
     """Return the columns of which a cube excludes missing values: it asks for a value, or that it is not missing."""
     meant = [(literal, predicates[literal.concept]) for literal in cube if literal.concept in predicates]

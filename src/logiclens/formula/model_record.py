@@ -162,8 +162,10 @@ class ModelRecord:
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
-        """The columns of the table that the network needs."""
-        return self.columns or self.concepts
+        """The columns of the table that the network needs: those that a concept is about."""
+        if self.cutting is None:
+            return self.concepts
+        return tuple(column for column in self.columns if column in self.cutting.kinds)
 
 
 # What must fit together ----------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def cut_at(above: float, numbers: NDArray[np.float64]) -> TargetCuts:
     low, high = float(numbers.min()), float(numbers.max())
     if not low < above <= high:
         raise LogicLensError(
-            f"above={number_text(above)} leaves all rows on one side, the target goes from {number_text(low)} to "
+            f"{above_words(above)} leaves all rows on one side, the target goes from {number_text(low)} to "
             f"{number_text(high)}: try {above_words(suggested_cut(numbers))}."
         )
     return TargetCuts((float(above),))
@@ -138,8 +138,8 @@ def many_numbers_note(target: str | None, values: NDArray[Any], weights: NDArray
         weights: the weight of the rows of each class.
 
     >>> print(many_numbers_note("length_of_stay", np.arange(1, 24), np.ones(23)))
-    'length_of_stay' has 23 different numbers: if it is a measurement, cut it with --above 12 (above=12) or --quantiles
-    3 (quantiles=3).
+    'length_of_stay' has 23 different numbers: if it is a measurement, cut it with above=12 (--above 12) or quantiles=3
+    (--quantiles 3).
     """
     if values.dtype.kind not in "iuf" or len(values) < MANY_NUMBERS:
         return None
@@ -151,8 +151,8 @@ def many_numbers_note(target: str | None, values: NDArray[Any], weights: NDArray
     cut = number_text(suggested_cut(np.repeat(values, np.maximum(copies, 1))))
     named = "the target" if target is None else quoted(target)
     return (
-        f"{named} has {len(values)} different numbers: if it is a measurement, cut it with --above {cut} (above={cut}) "
-        "or --quantiles 3 (quantiles=3)."
+        f"{named} has {len(values)} different numbers: if it is a measurement, cut it with above={cut} (--above {cut}) "
+        "or quantiles=3 (--quantiles 3)."
     )
 
 

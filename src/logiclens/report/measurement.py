@@ -27,8 +27,8 @@ from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Drawn, Stability
 from logiclens.formula.column_kinds import CATEGORY, KINDS
-from logiclens.formula.dnf import DNF, Literal
-from logiclens.formula.english import condition_words, cube_words, literal_words
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.english import condition_words, cube_words, gap_conditions, literal_words
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
@@ -61,6 +61,7 @@ from logiclens.report.result import (
     Curves,
     Data,
     FiringCounts,
+    GapCount,
     GapStep,
     GapSummary,
     Headline,
@@ -198,6 +199,7 @@ class ModelMeasurement:
                 for lean in self._leanings(explained)
             ),
             decided=self._decided(head),
+            gaps=tuple(self._gaps(cube) for cube in self.rules.rules[head].cubes),
         )
 
     def _told_of_the_rest(self, explained: ClassExplanation) -> ClassExplanation:
@@ -220,6 +222,27 @@ class ModelMeasurement:
             right = rows & self.truth[:, head]
             shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
         return tuple(shares)
+
+    def _gaps(self, cube: Cube) -> tuple[GapCount, ...]:
+        """Return on how many rows that a cube fires on a value is missing, for each condition that this satisfies."""
+        fires = DNF([cube]).evaluate(self.packed)
+        counts = []
+        for condition in gap_conditions(cube, self.rules.predicates, self.rules.facts):
+            missing = [rows for column in condition.sources if (rows := self._missing(column)) is not None]
+            if len(missing) < len(condition.sources):
+                # A column that only an edit brought in, and an engine holds the rows.
+                continue
+            gone = np.logical_or.reduce(missing)
+            absent, present = float(self.weight[fires & gone].sum()), float(self.weight[fires & ~gone].sum())
+            counts.append(GapCount(condition.subject, condition.words, absent, present))
+        return tuple(counts)
+
+    def _missing(self, column: str) -> NDArray[np.bool_] | None:
+        """Return on which rows a column has no value; None if that is not known."""
+        for concept, meant in self.model.schema_.predicates.items():
+            if meant.operator == "missing" and meant.column == column:
+                return DNF([Cube([Literal(concept)])]).evaluate(self.packed)
+        return next((own.missing for own in self.aside.columns if own.name == column), None)
 
     def _words(self, concept: str) -> str:
         """Return a condition in words; nothing for a group of categories, which only networks see."""

@@ -117,6 +117,7 @@ class RuleLine:
     table: TwoByTwo
     recurs: Recurs | None = None
     doubt: str = ""
+    gaps: tuple[str, ...] = ()
     is_edited: bool = False
 
 
@@ -200,6 +201,7 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
                 conditions=tuple(words for words, _ in one.conditions),
                 recurs=one.recurs,
                 doubt=one.doubt,
+                gaps=tuple(map(str, one.gaps)),
                 is_edited=one.is_edited,
             )
             for one in shown

@@ -22,6 +22,7 @@ from logiclens.metrics.rule_statistics import (
     StatisticsRecord,
     SubgroupRecord,
 )
+from logiclens.words import count_text, for_reading
 
 Cell: TypeAlias = str | bool | float | None
 """A raw value; None if missing."""
@@ -105,11 +106,31 @@ class Relevance:
 
 
 @dataclass(frozen=True)
+class GapCount:
+    """How a condition that a missing value satisfies too holds where its rule fires, in numbers of rows.
+
+    >>> print(GapCount("DEBTINC", "below 7", missing=1267, present=28))
+    DEBTINC is missing on 1,267, below 7 on 28
+    """
+
+    column: str
+    words: str
+    missing: float
+    present: float
+
+    @for_reading
+    def __str__(self) -> str:
+        """Both counts."""
+        return f"{self.column} is missing on {count_text(self.missing)}, {self.words} on {count_text(self.present)}"
+
+
+@dataclass(frozen=True)
 class ClassResult:
     """The formula of one class in words and symbols, how good it is, and what the network depends on.
 
     `decided` has, for each cube, the share that has the class among the rows on which the cube fires and the class is
-    the answer; folders of earlier versions lack it.
+    the answer. `gaps` has, for each cube, its conditions that a missing value satisfies too. Folders of earlier
+    versions lack both.
     """
 
     name: str
@@ -126,6 +147,7 @@ class ClassResult:
     simplest: Simplest | None
     relevance: tuple[Relevance, ...]
     decided: tuple[ShareRecord, ...] = ()
+    gaps: tuple[tuple[GapCount, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -385,6 +407,8 @@ class Result:
         for rule, entry in zip(self.rules.rules, self.classes, strict=True):
             if len(entry.decided) not in (0, len(rule.cubes)):
                 raise LogicLensError(f"'decided' of {quoted(entry.name)} needs one share for each of its cubes.")
+            if len(entry.gaps) not in (0, len(rule.cubes)):
+                raise LogicLensError(f"'gaps' of {quoted(entry.name)} needs one list for each of its cubes.")
         used = [literal.concept for rule in self.rules.rules for cube in rule.cubes for literal in cube]
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:

@@ -18,7 +18,7 @@ from logiclens.formula.english import (
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import ClassRecord, CubeRecord, Share, ShareRecord, union_record
-from logiclens.report.result import ClassResult, ProtectedColumn, Recurrence, Result
+from logiclens.report.result import ClassResult, GapCount, ProtectedColumn, Recurrence, Result
 from logiclens.words import count_with_noun
 
 SELDOM = 0.1
@@ -57,6 +57,7 @@ class ReadRule:
     """A rule as it is read: one cube, or cubes that differ in one category only, which are one condition in words.
 
     `decided` is the share that has the class of the rows on which it fires and its class is the answer, if counted.
+    `gaps` are its conditions that a missing value satisfies too, as far as they were counted.
     """
 
     cubes: tuple[Cube, ...]
@@ -66,6 +67,7 @@ class ReadRule:
     recurs: Recurs | None
     doubt: str
     is_edited: bool
+    gaps: tuple[GapCount, ...] = ()
 
     @property
     def words(self) -> str:
@@ -99,6 +101,7 @@ def read_rules(
     rule = rules.rule(measured.name)
     at = {cube: place for place, cube in enumerate(rule.cubes)}
     decided = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    gaps = (entry.gaps if entry is not None else ()) or ((),) * len(at)
     again = _recurs(rule, measured.cubes, stability)
     unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)
     read = []
@@ -123,6 +126,7 @@ def read_rules(
                 recurs=_least(recurrences),
                 doubt="" if entry is None else " ".join(filter(None, doubts)),
                 is_edited=any(cube in rule.edited for cube in union),
+                gaps=_gaps([count for place in places for count in gaps[place]]),
             )
         )
     return tuple(read)
@@ -150,6 +154,16 @@ def _added(shares: Sequence[ShareRecord]) -> ShareRecord | None:
     if len(shares) < 2:
         return shares[0] if shares else None
     return Share(sum(one.hits for one in shares), sum(one.total for one in shares)).record()
+
+
+def _gaps(counts: Sequence[GapCount]) -> tuple[GapCount, ...]:
+    """Return the counts of several groups of rows together, one for each condition."""
+    together: dict[tuple[str, str], GapCount] = {}
+    for one in counts:
+        sofar = together.get((one.column, one.words), GapCount(one.column, one.words, 0.0, 0.0))
+        added = replace(sofar, missing=sofar.missing + one.missing, present=sofar.present + one.present)
+        together[one.column, one.words] = added
+    return tuple(together.values())
 
 
 def _least(recurrences: Sequence[Recurs | None]) -> Recurs | None:

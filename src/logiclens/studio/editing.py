@@ -749,6 +749,7 @@ def edited_result(
                 simplest=None,
                 relevance=(),
                 decided=(),
+                gaps=(),
             )
         )
     dropped = tuple(entry for entry in learned.data.dropped if entry.column not in rules.columns)

@@ -1,8 +1,8 @@
 """Reader for delimited text: detect the delimiter, check the header and every row, and let pandas parse the cells.
 
-`tables.files` uses it. pyarrow.csv does not parse the cells because it cannot skip spaces before a quoted field, so
-`1, "a, b"` would become three fields. DuckDB does not detect the delimiter because DuckDB is an optional dependency and
-fails on blank lines above the header.
+`tables.files` uses it. `engine.delimited` reads the same cells in DuckDB. pyarrow.csv does not parse the cells because
+it cannot skip spaces before a quoted field, so `1, "a, b"` would become three fields. DuckDB does not detect the
+delimiter because DuckDB is an optional dependency and fails on blank lines above the header.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,10 @@ from logiclens.tables.dtypes import CODE, checked_names, kind_of, no_name, typed
 from logiclens.tables.formats import BLOCK, open_text, sentence
 from logiclens.tables.streams import chunk_rows
 
-_NUMBER = r"\s*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?\s*"
+NUMBER = r"[+-]?(([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))"
+"""What pandas takes for a number."""
+SPACES = " \t\xa0"
+"""Characters that are no part of a cell at its ends, in quotes or not: the space, the tab and the no-break space."""
 DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -39,6 +42,14 @@ class _Layout:
     name: str
     delimiter: str
     columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileHead:
+    """Delimiter of a delimited text file, and the number of blank lines above its header."""
+
+    delimiter: str
+    n_blank: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,9 @@ _one_at_a_time = threading.RLock()
 """Reading changes settings of the whole process: the csv module's limit and the filters of warnings."""
 
 
-def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozenset[str]) -> pd.DataFrame:
+def read_delimited(
+    path: Path, name: str, delimiter: str | None, missing: frozenset[str], scratch: Path
+) -> pd.DataFrame:
     """Read a table from an uncompressed delimited text file.
 
     A first column without a name is kept under the name "" if it numbers the rows; otherwise it is an error.
@@ -89,12 +102,13 @@ def read_delimited(path: Path, name: str, delimiter: str | None, missing: frozen
         name: name of the file in messages.
         delimiter: field delimiter; detected if None.
         missing: further texts that stand for a missing value.
+        scratch: a folder for a copy of the file.
 
     Raises:
         LogicLensError: the file is empty or not text, its header is invalid, or a line has a wrong number of fields.
     """
     with _long_cells():
-        return _read_rows(_layout(path, name, delimiter), missing)
+        return _read_rows(_without_spaces(_layout(path, name, delimiter), scratch), missing)
 
 
 @contextmanager
@@ -146,10 +160,12 @@ class DelimitedTable:
     A first pass over the file checks it and finds the type of each column, so that every chunk has the same ones.
     """
 
-    def __init__(self, path: Path, name: str, delimiter: str | None, missing: frozenset[str], size: int | None) -> None:
+    def __init__(
+        self, path: Path, name: str, delimiter: str | None, missing: frozenset[str], scratch: Path, size: int | None
+    ) -> None:
         """Read the file once; see `read_delimited` for the arguments and the errors."""
         with _long_cells():
-            self._layout, self._missing = _layout(path, name, delimiter), missing
+            self._layout, self._missing = _without_spaces(_layout(path, name, delimiter), scratch), missing
             self._size = size or chunk_rows(len(self._layout.columns))
             self.decimal_comma = self._layout.delimiter == ";"
             self.n_rows, cells = self._survey()
@@ -231,6 +247,30 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
     """Detect the delimiter and read the header from the first lines."""
     with open_text(path) as text:
         sample = text.read(BLOCK)
+    delimiter, widths = _detected(sample, name, wanted)
+    with open_text(path) as text:
+        _, header = next(_records(text, delimiter), (0, []))
+    if not any(cell.strip() for cell in header):
+        raise LogicLensError(f"{name} is empty.")
+    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
+    if set(widths) != {len(header)}:
+        _refuse_bad_line(layout)
+    twice = "rename one."
+    if len(set(layout.columns)) < len(layout.columns) and _may_be_a_row(layout):
+        twice = "is the first line of the file a header?"
+    checked_names(list(layout.columns), name, first_may_lack=True, twice=twice)
+    return layout
+
+
+def head_of(sample: str, name: str, wanted: str | None) -> FileHead:
+    """Return the head of a delimited text file from its first lines; see `read_delimited` for the other arguments."""
+    delimiter, _ = _detected(sample, name, wanted)
+    line, _ = next(_records(io.StringIO(sample, newline=""), delimiter), (1, []))
+    return FileHead(delimiter, line - 1)
+
+
+def _detected(sample: str, name: str, wanted: str | None) -> tuple[str, list[int]]:
+    """Return the delimiter of the first lines, and the number of fields of each of them."""
     if "\0" in sample:
         raise LogicLensError(f"{name} is not text, as it holds zero bytes: save it as UTF-8.")
     if not sample.strip():
@@ -245,18 +285,38 @@ def _layout(path: Path, name: str, wanted: str | None) -> _Layout:
             f"with the delimiter {_shown(delimiter)} {name} has one column, "
             f"but {_shown(found)} splits it into {widths[found][0]}: use that."
         )
-    with open_text(path) as text:
-        _, header = next(_records(text, delimiter), (0, []))
-    if not any(cell.strip() for cell in header):
-        raise LogicLensError(f"{name} is empty.")
-    layout = _Layout(path, name, delimiter, tuple(cell.strip() for cell in header))
-    if set(widths[delimiter]) != {len(header)}:
-        _refuse_bad_line(layout)
-    twice = "rename one."
-    if len(set(layout.columns)) < len(layout.columns) and _may_be_a_row(layout):
-        twice = "is the first line of the file a header?"
-    checked_names(list(layout.columns), name, first_may_lack=True, twice=twice)
-    return layout
+    return delimiter, widths[delimiter]
+
+
+def _without_spaces(layout: _Layout, scratch: Path) -> _Layout:
+    """Return the layout of a copy without spaces at the ends of cells; of the file itself if it has none."""
+    if not _has_outer_spaces(layout):
+        return layout
+    # Messages count the lines of the file.
+    _refuse_bad_line(layout)
+    copy = scratch / "cells.csv"
+    with open_text(layout.path) as text, copy.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=layout.delimiter)
+        for _, fields in _records(text, layout.delimiter):
+            writer.writerow([field.strip(SPACES) for field in fields])
+    return replace(layout, path=copy)
+
+
+def _has_outer_spaces(layout: _Layout) -> bool:
+    """Return whether a space stands beside a delimiter, a quote or a line end; some of these are inside cells."""
+    mark, pairs = re.escape(layout.delimiter.encode()), []
+    for space in (one.encode() for one in SPACES):
+        # A delimiter that is a space itself is in a cell only where that is quoted.
+        end = b'"' if space == layout.delimiter.encode() else b'["\\r\\n' + mark + b"]"
+        pairs += [end + space, space + end]
+    outer, tail = re.compile(b"|".join(pairs)), b"\n"
+    with layout.path.open("rb") as file:
+        while block := file.read(BLOCK):
+            part = tail + block
+            if any(one.encode() in part for one in SPACES) and outer.search(part):
+                return True
+            tail = part[-2:]
+    return outer.search(tail + b"\n") is not None
 
 
 def _may_be_a_row(layout: _Layout) -> bool:
@@ -333,7 +393,7 @@ def _strictly() -> Iterator[None]:
 def _parse(layout: _Layout, missing: frozenset[str], **options: Any) -> Any:
     """Parse the rows with pandas; columns are numbered because pandas would rename duplicate names."""
     options |= {"names": range(len(layout.columns)), "header": 0, "index_col": False, "na_values": sorted(missing)}
-    options |= {"sep": layout.delimiter, "skipinitialspace": layout.delimiter != " ", "compression": None}
+    options |= {"sep": layout.delimiter, "compression": None}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         # Before 3.1, pandas may get the last digit of a number wrong without this option; since 3.1 the option warns.
         options["float_precision"] = "round_trip"
@@ -377,7 +437,7 @@ def _code_columns(layout: _Layout, places: list[int]) -> set[int]:
 def _all_numbers(texts: pd.Series[Any]) -> bool:
     """Return whether all texts are numbers, and none is a code such as 00123."""
     known = texts.dropna()
-    return bool(known.str.fullmatch(_NUMBER).all()) and not bool(known.str.fullmatch(CODE.pattern).any())
+    return bool(known.str.fullmatch(NUMBER).all()) and not bool(known.str.fullmatch(CODE.pattern).any())
 
 
 def _refuse_bad_line(layout: _Layout) -> None:

@@ -17,7 +17,7 @@ from logiclens.errors import LogicLensError, quoted
 
 _DIGITS = re.compile(r"[+-]?[0-9]{300,}")
 CODE = re.compile(r"\s*0[0-9]+\s*")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
 _OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
 _ISO = re.compile(rf"[0-9]{{4}}(-[0-9]{{2}}){{2}}([T ][0-9]{{2}}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?{_OFFSET}?)?")
 _TIME = r"(?:[ T]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?"
@@ -75,7 +75,7 @@ def typed(frame: pd.DataFrame, *, decimal_comma: bool = False) -> pd.DataFrame:
         cells = column.dropna() if kind == "text" else column[:0]
         if cells.empty:
             continue
-        if decimal_comma and _all_match(cells, _DECIMAL_COMMA):
+        if decimal_comma and _all_match(cells, DECIMAL_COMMA):
             frame[name] = _numbers(column.str.replace(",", ".", regex=False))
         elif _all_match(cells, _ISO):
             frame[name] = _iso_dates(column)
@@ -99,7 +99,7 @@ def are_iso_dates(texts: Sequence[Any]) -> bool:
 
 def is_date_or_decimal(text: str) -> bool:
     """Return whether `typed` may turn a column whose first text this is into dates or numbers."""
-    return any(pattern.fullmatch(text) for pattern in (_ISO, _DAY, _DECIMAL_COMMA))
+    return any(pattern.fullmatch(text) for pattern in (_ISO, _DAY, DECIMAL_COMMA))
 
 
 def order_of_dates(texts: pd.Series[Any]) -> pd.Series[Any]:
@@ -153,7 +153,7 @@ def mixed_columns(frame: pd.DataFrame) -> dict[str, tuple[str, int]]:
         there = column.notna().to_numpy()
         number = pd.to_numeric(column, errors="coerce").notna().to_numpy()
         codes, texts = _distinct(column.where(there & ~number).astype(str))
-        number = number | np.append(_matches(texts, _DECIMAL_COMMA), False)[codes]
+        number = number | np.append(_matches(texts, DECIMAL_COMMA), False)[codes]
         if not there.sum() / 2 < number.sum() < there.sum():
             continue
         if not column[number].astype(str).str.fullmatch(CODE.pattern).any():
@@ -303,7 +303,7 @@ def _doubt_of_numbers(texts: Sequence[str], counts: NDArray[np.intp]) -> tuple[s
     number = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     # Thousands of digits are no number for pandas, but have no comma or mark either.
     number = number | _matches(texts, _DIGITS)
-    comma = _matches(texts, _DECIMAL_COMMA) & ~number
+    comma = _matches(texts, DECIMAL_COMMA) & ~number
     marked = _matches(texts, _MARKED) & ~number & ~comma
     if 2 * counts[number | comma | marked].sum() <= counts.sum() or _matches(texts, CODE).any():
         return None

@@ -225,12 +225,11 @@ def read_table(
 
     The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, `.xlsx`, any of them
     with `.gz`); for standard input it is detected. `delimiter` is the field delimiter of a text; detected if omitted.
-    Spaces before a field are dropped. `missing` are texts that mean a missing value, in addition to those that pandas
-    knows. A
-    first column without a name that counts the rows is left out, with a note. `encoding` is that of a text; default:
-    UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default: the first. `name` is what
-    messages call the file; default: its own name. `most_bytes` is how large a packed file (`.gz`, Parquet) may become;
-    default: as large as it is.
+    Spaces at the ends of a field are dropped. `missing` are texts that mean a missing value, in addition to those
+    that pandas knows. A first column without a name that counts the rows is left out, with a note. `encoding` is
+    that of a text; default: UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default:
+    the first. `name` is what messages call the file; default: its own name. `most_bytes` is how large a packed file
+    (`.gz`, Parquet) may become; default: as large as it is.
     """
     with _opened(source, delimiter, missing, stream, encoding, sheet, name, most_bytes) as file:
         frame = file.frame(most_bytes)
@@ -274,6 +273,7 @@ class _PlainFile:
     n_bytes: int
     delimiter: str | None
     missing: frozenset[str]
+    scratch: Path
 
     def frame(self, most_bytes: int | None = None) -> pd.DataFrame:
         """Read the table as a whole; `most_bytes` is how large a Parquet file may become."""
@@ -283,7 +283,7 @@ class _PlainFile:
             elif self.suffix in JSON:
                 frame = read_json(self.path, self.name, self.missing)
             else:
-                frame = read_delimited(self.path, self.name, self.delimiter, self.missing)
+                frame = read_delimited(self.path, self.name, self.delimiter, self.missing, self.scratch)
         if len(frame) == 0:
             raise LogicLensError(f"{self.name} has no rows.")
         return frame
@@ -296,7 +296,7 @@ class _PlainFile:
                 return ParquetTable(path, name, missing, rows)
             if self.suffix in JSON:
                 return JsonTable(path, name, missing, rows or MOST_ROWS)
-            return DelimitedTable(path, name, self.delimiter, missing, rows)
+            return DelimitedTable(path, name, self.delimiter, missing, self.scratch, rows)
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -352,7 +352,7 @@ def _opened(
         except OSError as error:
             raise LogicLensError(f"cannot read {named(source)}: {error.strerror or error}.") from None
         mark = given or ("\t" if suffix == ".tsv" else None)
-        yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent)
+        yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent, scratch)
 
 
 def _plain(path: Path, scratch: Path, name: str, encoding: str | None) -> Path:

@@ -7,6 +7,7 @@ not checked here, because that needs a cryptography library; `logiclens verify M
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
@@ -57,11 +58,17 @@ def _escaped(line: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
 
 
-def _say(text: str, stream: TextIO) -> None:
+def _say(text: str, stream: TextIO | None) -> None:
+    if stream is None:
+        # The caller closed it; the exit code is the verdict.
+        return
     # Escape characters that the terminal cannot encode: a verdict must not become a traceback.
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        # End silently, as other tools do, if the reader of a pipe closes it.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())
