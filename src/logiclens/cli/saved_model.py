@@ -121,9 +121,9 @@ class SavedModel:
         if rules.resolve != "none" and rules.otherwise is not None and not rules.rules[rules.otherwise].is_complement:
             silent = ~rules.fires(packed).any(axis=1) & equals(answers, rules.rules[rules.otherwise].label)
             reasons[silent] = "otherwise: no rule fires"
-        for line in reversed(rules.decisions):
-            fires = DNF([line.cube]).evaluate(packed) & equals(answers, rules.rules[line.rule].label)
-            reasons[fires] = cube_words(line.cube, rules.predicates, rules.facts)
+        for place, cube in reversed(rules.turns):
+            fires = DNF([cube]).evaluate(packed) & equals(answers, rules.rules[place].label)
+            reasons[fires] = cube_words(cube, rules.predicates, rules.facts)
         return reasons
 
     def labels(self, column: pd.Series) -> NDArray[Any]:

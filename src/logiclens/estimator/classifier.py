@@ -35,6 +35,7 @@ from logiclens.estimator.inputs import (
 from logiclens.estimator.knowledge import (
     bound_knowledge,
     broken,
+    fitted_bounds,
     knowing,
     learnable,
     note_of,
@@ -56,7 +57,7 @@ from logiclens.estimator.persistence import classifier_files, load_classifier, o
 from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
-from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
+from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, search_config, seed_of
 from logiclens.estimator.training import (
     Begun,
     Trained,
@@ -66,8 +67,9 @@ from logiclens.estimator.training import (
     train_all,
 )
 from logiclens.explain.certificate import Certificate
-from logiclens.explain.choice import SEARCHING, LearnedRules
+from logiclens.explain.choice import SEARCHING, LearnedRules, without_cubes
 from logiclens.explain.classwise import explain_all, explain_learned
+from logiclens.explain.decision import idle_cubes
 from logiclens.explain.exact import compiled_network, explain_exact
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
@@ -595,11 +597,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._bound, self._protected = begun.bound, begun.protected
         if trained.learned is not None:
             self.learned_ = trained.learned
-            explanation = self._learned_explanation(table)
-            if ready.taught is not None:
-                explanation = replace(explanation, answers=ready.taught[1])
-            if self._bound is not None:
-                explanation = replace(explanation, costs=self._bound.costs, without_rest=self._bound.without_rest)
+            explanation = self._decided_explanation(ready)
+            idle = idle_cubes(explanation.rules, PackedRows.of(table.boolean(), table.names), table.weight)
+            if idle:
+                config = replace(search_config(self), bounds=fitted_bounds(self))
+                self.learned_ = without_cubes(trained.learned, idle, config)
+                # No answer on these rows changes, so the order of the classes stays.
+                order, otherwise = explanation.rules.order, explanation.rules.otherwise
+                explanation = replace(self._decided_explanation(ready), order=order, otherwise=otherwise)
             self._rules, self._readings = explanation.rules, (explanation.reading,)
             proofs = self.knowledge_proofs()
             if not all(proof.holds for proof in proofs):
@@ -626,6 +631,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fit_notes = tuple(note for note, is_asked in told if note is not None and not is_asked)
         self._asked_notes = tuple(note for note, is_asked in told if note is not None and is_asked)
         return self
+
+    def _decided_explanation(self, ready: Prepared) -> Explanation:
+        """Return the formulas found by the search on the training rows, with what chooses the order of the classes."""
+        explanation = self._learned_explanation(ready.table)
+        if ready.taught is not None:
+            explanation = replace(explanation, answers=ready.taught[1])
+        if self._bound is not None:
+            explanation = replace(explanation, costs=self._bound.costs, without_rest=self._bound.without_rest)
+        return explanation
 
     def knowledge_proofs(self) -> tuple[Proof, ...]:
         """Prove on all possible rows that the rules keep to `knowledge`: one entry per constraint, none without it.

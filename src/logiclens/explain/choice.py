@@ -7,7 +7,7 @@ formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -27,7 +27,7 @@ from logiclens.explain.candidates import (
 )
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.knowledge import Costs
 from logiclens.progress import Progress
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
@@ -136,6 +136,28 @@ def learn_rules(
     other = Complement(choices[0].formula)
     formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
     return LearnedRules(formulas, tuple(choices))
+
+
+def without_cubes(learned: LearnedRules, dropped: Collection[tuple[int, Cube]], config: SearchConfig) -> LearnedRules:
+    """Return the formulas without some cubes; those that knowledge requires stay.
+
+    Args:
+        learned: the formulas.
+        dropped: the cubes, each with its class.
+        config: what the formulas were searched with.
+    """
+    choices = []
+    for choice in learned.choices:
+        required = required_cubes(choice, config)
+        cubes = tuple(
+            codes
+            for codes in choice.cubes
+            if codes in required or (choice.klass, formula_of([codes], choice.names).cubes[0]) not in dropped
+        )
+        choices.append(replace(choice, cubes=cubes))
+    stated = {choice.klass: choice.formula for choice in choices}
+    other = Complement(choices[0].formula)
+    return LearnedRules(tuple(stated.get(klass, other) for klass in range(len(learned.formulas))), tuple(choices))
 
 
 def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:

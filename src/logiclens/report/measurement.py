@@ -38,7 +38,6 @@ from logiclens.metrics.rule_statistics import (
     Confusion,
     RuleStatistics,
     Share,
-    ShareRecord,
     answer_costs,
     confusion,
     count_decided,
@@ -197,7 +196,6 @@ class ModelMeasurement:
                 Relevance(lean.concept, lean.relevance, lean.used, lean.reason, self._words(lean.concept))
                 for lean in self._leanings(explained)
             ),
-            decided=self._decided(head),
         )
 
     def _told_of_the_rest(self, explained: ClassExplanation) -> ClassExplanation:
@@ -208,18 +206,6 @@ class ModelMeasurement:
             return explained
         reason = f"{explained.reason.rstrip('.')}; {rules.class_words(explained.name)} where no rule fires."
         return replace(explained, reason=reason)
-
-    def _decided(self, head: int) -> tuple[ShareRecord, ...]:
-        """Return how often each cube of a class is right on the rows that get the class and on which it fires."""
-        told = self.rules.fires(self.packed)[:, head]
-        if not self.rules.multilabel:
-            told = self.rules.predict_places(self.packed) == head
-        shares = []
-        for cube in self.rules.rules[head].cubes:
-            rows = told & DNF([cube]).evaluate(self.packed)
-            right = rows & self.truth[:, head]
-            shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
-        return tuple(shares)
 
     def _words(self, concept: str) -> str:
         """Return a condition in words; nothing for a group of categories, which only networks see."""

@@ -166,8 +166,7 @@ def class_views(result: Result, *, apart: bool = False) -> tuple[ClassView, ...]
         apart: whether each cube has a card of its own, so that it can be edited. Default: False, cubes that differ in
             one category are one rule.
     """
-    places = sorted(range(len(result.classes)), key=lambda place: result.rules.rules[place].is_complement)
-    return tuple(_class_view(place, result, apart) for place in places)
+    return tuple(_class_view(place, result, apart) for place in result.rules.printed)
 
 
 def _class_view(place: int, result: Result, apart: bool) -> ClassView:
@@ -276,8 +275,9 @@ def line_words(cube: CubeRecord, name: str) -> str:
 
 
 def _deciding_words(fires: float, decides: float) -> str:
-    """Say how many of the rows on which a rule fires it decides, where it does not decide all of them."""
-    return f"It decides {count_text(decides) if decides else 'none'} of these {count_text(fires)} rows."
+    """Say how many of the rows on which a rule fires it decides."""
+    many = "all" if math.isclose(fires, decides) else count_text(decides) if decides else "none"
+    return f"It decides {many} of these {count_text(fires)} rows."
 
 
 def decision_words(decision: DecisionRecord | None, name: str) -> str:
@@ -306,7 +306,7 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
     return RuleLine(
         words=words,
         conditions=(),
-        sentence=f"{sentence} {_deciding_words(fires, right.total)}" if less else sentence,
+        sentence=sentence if decided is None or not fires else f"{sentence} {_deciding_words(fires, right.total)}",
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),

@@ -108,8 +108,8 @@ class Relevance:
 class ClassResult:
     """The formula of one class in words and symbols, how good it is, and what the network depends on.
 
-    `decided` has, for each cube, the share that has the class among the rows on which the cube fires and the class is
-    the answer; folders of earlier versions lack it.
+    `decided` is from folders of earlier versions, whose statistics of a cube lack it: for each cube, the share that has
+    the class among the rows on which the cube fires and the class is the answer.
     """
 
     name: str

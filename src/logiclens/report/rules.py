@@ -56,7 +56,7 @@ Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]
 class ReadRule:
     """A rule as it is read: one cube, or cubes that differ in one category only, which are one condition in words.
 
-    `decided` is the share that has the class of the rows on which it fires and its class is the answer, if counted.
+    `decided` is the share that has the class of the rows that it decides, if counted.
     """
 
     cubes: tuple[Cube, ...]
@@ -98,7 +98,8 @@ def read_rules(
     """
     rule = rules.rule(measured.name)
     at = {cube: place for place, cube in enumerate(rule.cubes)}
-    decided = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    earlier = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    decided = [cube.decided or share for cube, share in zip(measured.cubes, earlier, strict=True)]
     again = _recurs(rule, measured.cubes, stability)
     unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)
     read = []
