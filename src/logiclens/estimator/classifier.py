@@ -57,7 +57,15 @@ from logiclens.estimator.persistence import classifier_files, load_classifier, o
 from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
-from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, search_config, seed_of
+from logiclens.estimator.settings import (
+    booleaniser_of,
+    check_positive,
+    check_settings,
+    committee_of,
+    place_of_positive,
+    search_config,
+    seed_of,
+)
 from logiclens.estimator.training import (
     Begun,
     Trained,
@@ -283,6 +291,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             chooses.
         min_support: the weight of rows of its class that each cube must cover alone, at most a quarter of the class.
             Default: None, which is 5 or 0.5% of the class, whichever is more.
+        positive: the class that is stated, by its name: of two classes its rules are printed, and the other one is
+            "otherwise"; of more (with `resolve="order"`) its rules come first and decide first. Default: None,
+            cross-validation chooses.
         resolve: which class decides if not exactly one formula of more than two classes fires. `"order"`: the first in
             a printed order. `"confidence"`: the class of the most trusted cube that fires. `"none"`: no class.
             Default: `"order"`.
@@ -371,6 +382,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_literals: int | None = None,
         price: float | None = None,
         min_support: float | None = None,
+        positive: Any = None,
         resolve: Resolve = "order",
         above: float | None = None,
         quantiles: int | None = None,
@@ -402,6 +414,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_literals = max_literals
         self.price = price
         self.min_support = min_support
+        self.positive = positive
         self.resolve = resolve
         self.above = above
         self.quantiles = quantiles
@@ -492,6 +505,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seed = seed_of(self.random_state)
         cuts, bound = booleaniser_of(self), None
+        if self.positive is not None and not is_part:
+            multilabel, names = self._classes_of(y, sample_weight)
+            check_positive(self, names, label_name, multilabel=multilabel)
         if self.knowledge is not None:
             bound = self._bound_to(given, y, sample_weight, is_part=is_part)
             cuts = knowing(cuts, bound)
@@ -526,17 +542,24 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None, *, is_part: bool) -> BoundKnowledge:
         """Return the knowledge on the columns of a table and the classes of its target."""
         assert self.knowledge is not None  # noqa: S101
-        labels, n_rows = label_array(y), len(y)
-        if self.above is not None or self.quantiles is not None:
-            weight = checked_weight(sample_weight, n_rows)
-            target = TargetSettings(self.above, self.quantiles)
-            multilabel, names = False, target.names(labels, weight)
-        else:
-            known = known_labels(y, checked_weight(sample_weight, n_rows))
-            multilabel, names = known.codes.ndim == 2, known.names
-        return bound_knowledge(
+        multilabel, names = self._classes_of(y, sample_weight)
+        bound = bound_knowledge(
             self.knowledge, rows, names, multilabel=multilabel, bare=self.booleanise is None, is_part=is_part
         )
+        if bound.stated is not None and place_of_positive(self, names) == 1 - bound.stated:
+            raise LogicLensError(
+                f"the knowledge requires rules of {quoted(names[bound.stated])}, which are stated then: leave out "
+                f"positive={self.positive!r}."
+            )
+        return bound
+
+    def _classes_of(self, y: Any, sample_weight: ArrayLike | None) -> tuple[bool, tuple[str, ...]]:
+        """Return whether a row may have several labels, and the names of the classes."""
+        weight = checked_weight(sample_weight, len(y))
+        if self.above is not None or self.quantiles is not None:
+            return False, TargetSettings(self.above, self.quantiles).names(label_array(y), weight)
+        known = known_labels(y, weight)
+        return known.codes.ndim == 2, known.names
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
@@ -563,6 +586,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
             committee=committee_of(self),
         )
+        check_positive(self, ready.schema.class_names, target)
         names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
         validate_data(self, names, skip_check_array=True)
         if ready.booleaniser is not None:
@@ -600,7 +624,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanation = self._decided_explanation(ready)
             idle = idle_cubes(explanation.rules, PackedRows.of(table.boolean(), table.names), table.weight)
             if idle:
-                config = replace(search_config(self), bounds=fitted_bounds(self))
+                config = replace(search_config(self, table.class_names), bounds=fitted_bounds(self))
                 self.learned_ = without_cubes(trained.learned, idle, config)
                 # No answer on these rows changes, so the order of the classes stays.
                 order, otherwise = explanation.rules.order, explanation.rules.otherwise
@@ -1295,6 +1319,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             predicates=self.schema_.predicates,
             facts=self._table_facts,
             resolve=self._rules.resolve if hasattr(self, "_rules") else self.resolve,
+            first=place_of_positive(self, self.schema_.class_names),
             **more,
         )
 

@@ -420,12 +420,18 @@ def _chosen(
     shares = config.shares
     sizes = everything.labels.sum(axis=0)
     if not folds:
-        klass = min(classes, key=lambda place: float(sizes[place]))
+        klass = min(classes, key=lambda place: (place != config.stated, float(sizes[place])))
         prices = config.prices(weight)[:1] if config.price is None else [config.price]
         path = _plain(everything, formula_search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
     trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight, tell)
+    if config.stated is not None and config.stated in classes:
+        # The other class is tried too, so that the formula is the same where cross-validation would choose this class.
+        classes = [config.stated]
+        own = [trial for trial in trials if trial.classes == (config.stated,)]
+        if not any(trial in own for trial in kept):
+            kept = eligible(own, Judge.of(folds, config.costs), one_se=config.one_se)
     options: list[tuple[bool, int, float, Choice]] = []
     for klass in classes:
         own = [trial for trial in kept if trial.classes == (klass,)]

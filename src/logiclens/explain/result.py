@@ -238,6 +238,7 @@ class Explanation(Sequence[ClassExplanation]):
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
         without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.
+        first: place of the class that comes first in the order that is found. Default: any.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -268,6 +269,7 @@ class Explanation(Sequence[ClassExplanation]):
     facts: TableFacts = NO_FACTS
     costs: tuple[Costs, ...] | None = None
     without_rest: frozenset[int] = frozenset()
+    first: int | None = None
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -354,6 +356,7 @@ class Explanation(Sequence[ClassExplanation]):
             answers=self.answers,
             costs=self.costs,
             without_rest=self.without_rest,
+            first=self.first,
         )
         return replace(with_recurrence(made, self.stability), facts=self.facts)
 

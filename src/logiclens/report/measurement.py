@@ -265,10 +265,7 @@ class ModelMeasurement:
         if self.aside.table.is_multilabel:
             return []
         name, right = self._most_frequent()
-        one = name.removeprefix("not ")
-        is_rest = one != name and one in self.aside.table.class_names
-        said = f"never {one}" if is_rest else f"always {name}"
-        return [_share(f"for comparison: {self.source.target} is {said}", right, self.weight)]
+        return [_share(f"for comparison: {self.source.target} is always {name}", right, self.weight)]
 
     def headline(self) -> Headline | None:
         """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
