@@ -608,7 +608,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.target_cuts_ = ready.target_cuts
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
-        if ready.booleaniser is None:
+        if ready.booleaniser is not None:
+            ready.booleaniser.fitted_within(self, self.target_name_)
+        else:
             self.n_features_in_ = _n_columns(X)
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
