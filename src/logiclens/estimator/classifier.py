@@ -174,6 +174,11 @@ def statistics_of(
 def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None) -> RuleStatistics:
     """Return the statistics of rules on the rows held out by `set_aside`."""
     aside = getattr(model, "set_aside_", None)
+    if aside is None and model.set_aside and not hasattr(model, "table_"):
+        raise LogicLensError(
+            "a model keeps its held-out rows only where it was fitted: pass rows and labels that it has not seen, "
+            "statistics(rows, labels). The figures on the held-out rows are in its report."
+        )
     if aside is None:
         raise LogicLensError(
             "no rows were held out: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
