@@ -15,7 +15,7 @@ from logiclens.metrics.rule_statistics import (
     SubgroupRecord,
     shown_confusions,
 )
-from logiclens.report.page import defined_measures, no_better
+from logiclens.report.page import defined_measures, no_better, no_better_than_chance, nothing_learned
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
@@ -85,6 +85,8 @@ def print_sheet(printer: Printer, result: Result) -> None:
         printer.say(f"  {metric.name:<{width}}{figure(metric.value, metric.unit, width=6)}{ends}")
     if warning := no_better(result):
         printer.say(f"  {warning}", hang=0)
+    if nothing_learned(result):
+        return
     counted = {entry.name: entry for entry in result.statistics.classes}
     for told in rules_first(result.classes, result.rules):
         _print_class(printer, told, counted[told.name], result)
@@ -218,6 +220,11 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     # A class named 1 means nothing without the name of the target.
     asked = "" if result.multilabel else f"{result.data.target} is "
     printer.say(f"\n{asked}{told.name}", style="bold")
+    rule = result.rules.rule(told.name)
+    by_truth = result.teacher is None and not result.costs
+    if rule.cubes and by_truth and (warning := no_better_than_chance(counted)):
+        printer.say(f"  {warning}", hang=0)
+        return
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)

@@ -296,10 +296,12 @@ class DecisionRules:
 
     @property
     def printed(self) -> tuple[int, ...]:
-        """The places of the classes in the order of print: that in which they decide, if there is one."""
+        """The places of the classes in the order of print: that in which they decide, if there is one.
+
+        A class without rules comes last, and so does a complement, which refers to another class.
+        """
         if self.resolve == "order" and len(self.order) > 1:
-            return self.order
-        # A complement refers to another class, which is said first.
+            return tuple(sorted(self.order, key=lambda place: not self.rules[place].cubes))
         return tuple(sorted(range(len(self.rules)), key=lambda place: self.rules[place].is_complement))
 
     def sentence(self, rule: Rule) -> str:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from logiclens import __version__
 from logiclens.errors import LogicLensError, collected_warnings, quoted
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
-from logiclens.estimator.inputs import SetAside
+from logiclens.estimator.inputs import SetAside, teacher_name
 from logiclens.explain.candidates import best_literal
 from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.leaning import Leaning, leanings
@@ -534,6 +534,7 @@ def result_of(
         notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
         headline=told.headline(),
         costs=told.costs(),
+        teacher=None if model.teacher is None else teacher_name(model.teacher),
         inputs=told.inputs(),
         knowledge=tuple(Constraint(one.constraint, one.holds, one.reason) for one in model.knowledge_proofs()),
         protected=tuple(_protected(model, rules, column) for column in getattr(model, "_protected", {})),

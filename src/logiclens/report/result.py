@@ -362,6 +362,7 @@ class Result:
     knowledge_cost: tuple[Comparison, ...] = ()
     editing: Editing | None = None
     costs: tuple[AnswerCost, ...] = ()
+    teacher: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
