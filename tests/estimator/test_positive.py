@@ -63,7 +63,7 @@ def three() -> tuple[pd.DataFrame, pd.Series]:
 
 
 @pytest.mark.parametrize("name", ["low", "middle", "high"])
-def test_with_more_classes_its_rules_come_first_and_decide_wherever_they_fire(name):
+def test_with_more_classes_its_rules_decide_first(name):
     table, labels = three()
     model = fitted(table, labels, exact=True, positive=name)
     assert sorted(model.rules_.names) == ["high", "low", "middle"]

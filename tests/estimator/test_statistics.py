@@ -146,7 +146,7 @@ def test_every_model_has_rules_that_predict_from_the_raw_table(model):
     assert set(rules.columns) <= set(FRAME.columns)
 
 
-def test_a_loaded_model_says_that_its_held_out_rows_are_not_kept(tmp_path):
+def test_a_loaded_model_keeps_no_held_out_rows(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.integers(20, 80, 200)})
     labels = np.where(table.age >= 50, "ill", "well")

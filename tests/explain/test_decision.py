@@ -136,7 +136,7 @@ def rules_needed(holds: list[list[np.ndarray]], order: tuple[int, ...], weight: 
 
 @examples(60)
 @given(st.data())
-def test_of_equally_good_orders_the_one_that_needs_fewer_rules_is_taken(data: st.DataObject) -> None:
+def test_equally_good_orders_need_as_few_rules_as_possible(data: st.DataObject) -> None:
     n, n_rows = data.draw(st.integers(2, 4)), data.draw(st.integers(2, 12))
     bits = np.array(
         data.draw(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=n_rows, max_size=n_rows))
