@@ -217,5 +217,5 @@ def three() -> Explained:
 
 @cache
 def positive() -> Explained:
-    """One value of a target against the rest, on other rows, explained on a terminal."""
+    """A model that states the rules of one value, on other rows, explained on a terminal."""
     return explain(patients(160, seed=5), "positive", "--target", "died", "--positive", "yes", terminal=True)

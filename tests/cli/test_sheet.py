@@ -53,7 +53,8 @@ def test_categories_of_one_column_are_one_line_with_their_rows(capsys):
     fires = (rows["age"] >= 66) & rows["job"].isin(["cook", "nurse", "clerk"])
     has = rows["label"] == "ill"
     figures = " ".join(said[place + 1 : place + 3])
-    assert f"fires on {fires.sum()} of {len(rows)} rows; right when it fires {100 * has[fires].mean():.0f}% " in figures
+    counted = f"fires on {fires.sum()} of {len(rows)} rows, decides {fires.sum()}"
+    assert f"{counted}; right when it fires {100 * has[fires].mean():.0f}% " in figures
     assert f"finds {100 * fires[has].mean():.0f}% " in figures
     assert "recurs in only 1 of 10, less than half with the category found least" in figures
     assert sum("•" in line for line in said) == 2

@@ -54,22 +54,6 @@ def test_labels_are_what_the_file_says(cells, labels, kind, tmp_path):
     assert found.name == "y"
 
 
-@pytest.mark.parametrize(
-    ("positive", "cells"), [("1", "1 0 2 1"), ("1", "1 0  1"), ("a b", "a b|c|a b"), ("True", "True|False")]
-)
-def test_one_value_against_the_rest(positive, cells, tmp_path):
-    values = cells.split("|") if "|" in cells else cells.split(" ")
-    content = "x,y\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values))
-    found = problem(content, tmp_path, positive=positive)
-    present = [value for value in values if value]
-    assert found.target.tolist() == [positive if value == positive else f"not {positive}" for value in present]
-
-
-def test_a_decimal_may_be_the_positive_value(tmp_path):
-    found = problem("x,y\n1,0.5\n2,0.25\n3,0.5\n", tmp_path, positive="0.5")
-    assert found.target.tolist() == ["0.5", "not 0.5", "0.5"]
-
-
 def test_columns_that_are_dropped_are_not_looked_at(tmp_path):
     content = "x,z,y\n1,1,a\n2,two,b\n3,3,a\n"
     with pytest.raises(LogicLensError, match=r"the column 'z' holds numbers and text \('two' in row 2\)"):

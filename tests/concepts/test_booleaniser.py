@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import warnings
 from datetime import date, datetime
 
@@ -634,3 +635,25 @@ def test_a_cutting_misses_a_column_by_name():
     with pytest.raises(LogicLensError, match="the table lacks the column 'age' that 'old' is about"):
         cutting.values(columns_of({"height": [1.0]}))
     assert cutting.values(columns_of({"age": [59.9, 60, None]})).tolist() == [[False], [True], [False]]
+
+
+def test_the_booleaniser_of_a_fitted_model_cuts_as_it_prints() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(20, 80, 300), "unit": rng.choice(["A", "B", "C"], 300)})
+    labels = pd.Series(np.where((table.age >= 50) ^ (rng.random(300) < 0.1), "ill", "well"), name="state")
+    model = EntropyClassifier(committee=3, epochs=50, verbose=False).fit(table, labels)
+    bits = model.booleaniser_.transform(table)
+    names = model.booleaniser_.get_feature_names_out().tolist()
+    assert names == list(model.concept_names_)
+    printed = {name: column for name, column in zip(names, bits.T, strict=True) if re.match(r"\w+ (>=|is) \w+$", name)}
+    assert any(name.startswith("age >= ") for name in printed)
+    for name, column in printed.items():
+        subject, sign, value = name.split(" ")
+        expected = table[subject] >= float(value) if sign == ">=" else table[subject] == value
+        assert (column == expected).all()
+    np.testing.assert_array_equal(bits, model.concepts(table).to_numpy())
+    # The table may hold its target, and a matrix is cut by position.
+    np.testing.assert_array_equal(model.booleaniser_.transform(table.assign(state=labels)), bits)
+    ages = table[["age"]].to_numpy(dtype=float)
+    by_position = EntropyClassifier(committee=3, epochs=50, verbose=False).fit(ages, labels)
+    np.testing.assert_array_equal(by_position.booleaniser_.transform(ages), by_position.concepts(ages).to_numpy())

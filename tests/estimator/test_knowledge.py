@@ -459,7 +459,7 @@ def test_a_class_without_a_rule_says_that_knowledge_allows_none():
     explanation = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels).explain()
     for explained in explanation.classes:
         assert explained.formula.is_constant
-        assert "no rule that the knowledge allows is right on enough rows" in explained.reason
+        assert "no rule that the knowledge allows decides enough rows" in explained.reason
 
 
 def test_a_class_with_required_conditions_is_not_the_rest():

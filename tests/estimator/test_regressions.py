@@ -235,10 +235,15 @@ def test_a_model_without_its_seal_is_refused(repeated, tmp_path):
         RuleSet.load(folder)
 
 
-@pytest.mark.parametrize("leaks", [True, False])
-def test_a_condition_that_tells_the_outcome_alone_is_doubted(leaks):
-    truth = RNG.integers(0, 2, 400)
-    known = truth if leaks else np.where(RNG.random(400) < 0.25, 1 - truth, truth)
+@pytest.mark.parametrize(
+    ("flipped", "share", "leaks"),
+    [(0, 0.5, True), (0.035, 0.5, True), (0.035, 0.2, True), (0.1, 0.5, False), (0.25, 0.5, False), (0.5, 0.15, False)],
+)
+def test_a_condition_that_tells_the_outcome_alone_is_doubted(flipped, share, leaks):
+    truth = (np.arange(400) < 400 * share).astype(int)
+    # The same share of the rows of each class is flipped.
+    flips = np.concatenate([np.arange(n) < round(flipped * n) for n in np.bincount(truth)[::-1]])
+    known = np.where(flips, 1 - truth, truth)
     frame = pd.DataFrame({"discharged": np.where(known == 1, "dead", "alive"), "z": RNG.normal(size=400)})
     model = EntropyClassifier(epochs=20, set_aside=0.25).fit(frame, truth)
     notes = result_of(model, model.explain(), Source("t", 400, 2, "died")).notes

@@ -144,3 +144,18 @@ def test_every_model_has_rules_that_predict_from_the_raw_table(model):
     else:
         assert (rules.predict(FRAME) == model.predict(FRAME)).mean() > 0.9
     assert set(rules.columns) <= set(FRAME.columns)
+
+
+def test_a_loaded_model_keeps_no_held_out_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(20, 80, 200)})
+    labels = np.where(table.age >= 50, "ill", "well")
+    for set_aside, sentence in (
+        (0.25, "a model keeps its held-out rows only where it was fitted"),
+        (0.0, "no rows were held out"),
+    ):
+        model = EntropyClassifier(set_aside=set_aside, committee=3, epochs=20, verbose=False).fit(table, labels)
+        loaded = EntropyClassifier.load(model.save(tmp_path / str(set_aside)))
+        with pytest.raises(LogicLensError, match=f"^{sentence}"):
+            loaded.statistics()
+        assert loaded.statistics(table, labels).n_rows == 200

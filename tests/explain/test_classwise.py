@@ -277,7 +277,7 @@ def test_head_whose_concepts_tell_nothing_apart_says_so():
     network = Rigged(4, [[3], [3]], boolean(lambda a, b, c, d: a & b))
     explained = explain_class(network, ConceptTable(GRID, NAMES), target=1)
     assert explained.formula == DNF.false
-    assert explained.reason == "no rule for 'class 1' is right on enough rows and more often than chance."
+    assert explained.reason == "no rule for 'class 1' decides enough rows and is right more often than chance."
     assert explained.fidelity == 0.75
     assert "≈" in str(explained)
     paper = explain_class(network, ConceptTable(GRID, NAMES), target=1, method="paper")

@@ -55,7 +55,7 @@ def test_no_single_move_betters_what_the_search_finds(case: tuple[np.ndarray, np
     fires, truth, weight = case
     n = fires.shape[1]
     counted = module._Counted.of(fires, truth, weight)
-    order, otherwise = module._searched(counted)
+    order, otherwise = module._searched(counted, module._Needed.of(fires, np.zeros(fires.shape, dtype=np.intp)))
     found = macro_f1(*case, order, otherwise)
     assert counted.score(order, otherwise) == pytest.approx(found)
     for klass in range(n):
@@ -122,3 +122,56 @@ def test_rows_without_a_rule_decide_the_order() -> None:
     assert (trusting.order, trusting.otherwise) == ((), 0)
     several = rule_set(formulas, ["x", "y"], rows, truth, weight, multilabel=True)
     assert (several.order, several.otherwise) == ((), None)
+
+
+def rules_needed(holds: list[list[np.ndarray]], order: tuple[int, ...], weight: np.ndarray) -> int:
+    """The number of rules that decide on a row, line by line."""
+    left, needed = weight > 0, 0
+    for klass in order:
+        for rows in holds[klass]:
+            needed += bool((rows & left).any())
+            left = left & ~rows
+    return needed
+
+
+@examples(60)
+@given(st.data())
+def test_equally_good_orders_need_as_few_rules_as_possible(data: st.DataObject) -> None:
+    n, n_rows = data.draw(st.integers(2, 4)), data.draw(st.integers(2, 12))
+    bits = np.array(
+        data.draw(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=n_rows, max_size=n_rows))
+    )
+    cubes = st.sampled_from(["a", "b", "c", "a & b", "b & c", "~a", "~b & c"])
+    texts = data.draw(st.lists(st.lists(cubes, min_size=1, max_size=2, unique=True), min_size=n, max_size=n))
+    truth = np.eye(n)[data.draw(st.lists(st.integers(0, n - 1), min_size=n_rows, max_size=n_rows))]
+    packed, weight = PackedRows.of(bits, list("abc")), np.ones(n_rows)
+    formulas = [parse(" | ".join(f"({cube})" for cube in own)) for own in texts]
+    rules = rule_set(formulas, [str(k) for k in range(n)], packed, truth, weight)
+    holds = [[parse(str(cube)).evaluate(packed) for cube in formula.cubes] for formula in formulas]
+    fires = np.stack([formula.evaluate(packed) for formula in formulas], axis=1)
+
+    def score(order: tuple[int, ...]) -> float:
+        return max(macro_f1(fires, truth, weight, order, other) for other in range(n))
+
+    orders = {order: score(order) for order in permutations(range(n))}
+    best = [order for order, own in orders.items() if own >= max(orders.values()) - 1e-9]
+    assert rules.order in best
+    assert rules_needed(holds, rules.order, weight) == min(rules_needed(holds, order, weight) for order in best)
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_a_rule_that_is_right_nowhere_decides_nowhere(n: int) -> None:
+    # "a" and "b" are right on no row, and "b" fires where "a" does: with "b" first, "a" decides on no row.
+    bits = np.zeros((n + 22, n), dtype=bool)
+    bits[0, [0, 1]], bits[1, 1] = True, True
+    bits[np.arange(2, n), np.arange(2, n)] = True
+    truth = np.eye(n)[[n - 1, n - 1, *range(2, n), 0, 1] + 20 * [n - 1]]
+    packed, weight = PackedRows.of(bits, list("abcdef"[:n])), np.ones(n + 22)
+    formulas = [parse(text) for text in "abcdef"[:n]]
+    rules = rule_set(formulas, list(map(str, range(n))), packed, truth, weight)
+    holds = [[formula.evaluate(packed)] for formula in formulas]
+    assert rules.order.index(1) < rules.order.index(0)
+    assert rules_needed(holds, rules.order, weight) == n - 1
+    fires = np.stack([formula.evaluate(packed) for formula in formulas], axis=1)
+    first = max(macro_f1(fires, truth, weight, tuple(range(n)), other) for other in range(n))
+    assert macro_f1(fires, truth, weight, rules.order, rules.otherwise) >= first - 1e-9

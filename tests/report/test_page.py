@@ -342,7 +342,7 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
-    assert "It decides" not in card
+    assert f"It decides all of these {len(rows.query('age >= 78'))} rows." in card
     assert f"{(decided['label'] == 'died').sum()} of {len(decided)} such rows are died." in card
     assert f"Right when it decides {100 * right:.0f}% " in card
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()

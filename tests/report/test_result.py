@@ -81,17 +81,19 @@ def test_the_headline_is_the_accuracy_of_rules_and_baseline(either):
     assert result.headline.right.total == result.headline.always_right.total == len(truth)
 
 
-def test_cubes_are_measured_where_their_class_is_the_answer(either):
+def test_cubes_are_measured_where_no_cube_before_them_fires(either):
     model, result = either
     frame, truth = aside(result)
     rules = model.explain().rules
-    said = rules.predict(frame)
-    for rule, entry in zip(rules.rules, result.classes, strict=True):
-        assert len(entry.decided) == len(rule.cubes)
-        for cube, share in zip(rule.cubes, entry.decided, strict=True):
+    left = np.ones(len(frame), dtype=bool)
+    for place in rules.order:
+        rule, counted = rules.rules[place], result.statistics.classes[place].cubes
+        for cube, one in zip(rule.cubes, counted, strict=True):
             fires = np.all([rules.holds(lit.concept, frame) == lit.positive for lit in cube], axis=0)
-            rows = fires & (said == rule.label)
-            assert (share.hits, share.total) == ((rows & (truth == rule.label)).sum(), rows.sum())
+            rows = fires & left
+            left &= ~fires
+            assert one.decided is not None
+            assert (one.decided.hits, one.decided.total) == ((rows & (truth == rule.label)).sum(), rows.sum())
 
 
 def test_columns_of_texts_keep_all_their_categories(either):

@@ -465,6 +465,15 @@ def test_bad_choices_are_one_sentence_and_the_columns_stay(tab, sent, sentence):
     assert tab.studio.session.stage == "columns"
 
 
+def test_the_value_that_is_chosen_gets_the_rules(tab):
+    tab.upload(patients().to_csv(index=False).encode())
+    assert tab.learn(patients(), positive="no").status_code == 200
+    tab.wait("rules")
+    result = tab.studio.session.result()
+    assert [rule.name for rule in result.rules.rules if not rule.is_complement] == ["no"]
+    assert "--positive no" in result.command
+
+
 def test_progress_is_told_and_learning_can_be_cancelled(tab):
     tab.upload(patients(2000).to_csv(index=False).encode())
     assert tab.learn(patients()).status_code == 200

@@ -224,6 +224,7 @@ WRONG = {
     "learning_rate": [0, "1"], "max_cubes": [0], "max_distinct": [1], "max_literals": [0], "method": ["paper"],
     "min_support": [-1], "penalty_weight": [-1], "price": [1, -0.1], "random_state": [-1, 2**32], "resolve": ["odd"],
     "score_against": ["odd"], "set_aside": [1, -0.1], "shared_tail": [0], "split_by_time": [1, ""], "stable": [None],
+    "positive": [1, ["yes"]],
     "teacher": ["x"], "temperature": [0, 2e6],
     "validation": [1, -0.1],
 }  # fmt: skip
@@ -236,7 +237,7 @@ RIGHT = {
     "min_support": [None, 0], "penalty_weight": [0], "price": [None, 0, 0.5], "random_state": [None, 0, 2**32 - 1],
     "resolve": ["order", "confidence", "none"], "score_against": [None, "network", "labels"], "set_aside": [0, 0.5],
     "shared_tail": [True, False], "split_by_time": [None, "admitted"],
-    "stable": [True, False], "temperature": [1, 1_000_000], "validation": [0, 0.5],
+    "positive": [None, "yes"], "stable": [True, False], "temperature": [1, 1_000_000], "validation": [0, 0.5],
 }  # fmt: skip
 
 
@@ -247,7 +248,7 @@ def test_settings_of_the_wrong_kind_are_refused(name):
     for value in RIGHT.get(name, []):
         assert SETTINGS[name](value), value
     for value in ([1], float("inf"), "odd"):
-        assert not SETTINGS[name](value) or name in ("hidden", "class_weight", "split_by_time")
+        assert not SETTINGS[name](value) or name in ("hidden", "class_weight", "positive", "split_by_time")
 
 
 @pytest.mark.parametrize("beside", [{}, {"set_aside": 0.25, "cuts_on": "all"}, {"set_aside": 0.25, "booleanise": None}])

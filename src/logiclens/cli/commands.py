@@ -77,7 +77,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="Explain one value of the target against all others. Example: --positive yes",
+            help="State the rules of this value of the target; with more than two, first. Example: --positive yes",
             rich_help_panel=TARGET,
         ),
     ] = None,
@@ -403,12 +403,12 @@ def explain(
                 "rows that an engine counts are held out without their columns, so that --by cannot tell them apart: "
                 f"save the model, and say logiclens score MODEL NEW_ROWS --by {shlex.quote(by)}."
             )
-        lake = open_lake(asked, target, positive=positive, drop=tuple(drop or ()))
+        lake = open_lake(asked, target, drop=tuple(drop or ()))
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
         known, watched = _watching(known, tuple(drop or ()))
-        roles = ColumnRoles(target, positive, tuple(drop or ()), weight, teacher_column, cut, watched)
+        roles = ColumnRoles(target, tuple(drop or ()), weight, teacher_column, cut, watched)
         problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
@@ -426,6 +426,7 @@ def explain(
         class_weight="balanced" if balanced else None,
         knowledge=known,
         method="paper" if method is Method.paper else "search",
+        positive=positive,
         set_aside=set_aside,
         above=above,
         quantiles=quantiles,

@@ -130,9 +130,9 @@ class SavedModel:
         if rules.resolve != "none" and rules.otherwise is not None and not rules.rules[rules.otherwise].is_complement:
             silent = ~rules.fires(packed).any(axis=1) & equals(answers, rules.rules[rules.otherwise].label)
             reasons[silent] = "otherwise: no rule fires"
-        for line in reversed(rules.decisions):
-            fires = DNF([line.cube]).evaluate(packed) & equals(answers, rules.rules[line.rule].label)
-            reasons[fires] = cube_words(line.cube, rules.predicates, rules.facts)
+        for place, cube in reversed(rules.turns):
+            fires = DNF([cube]).evaluate(packed) & equals(answers, rules.rules[place].label)
+            reasons[fires] = cube_words(cube, rules.predicates, rules.facts)
         return reasons
 
     def labels(self, column: pd.Series) -> NDArray[Any]:
@@ -140,20 +140,17 @@ class SavedModel:
         return np.array([self.label(value, f" in row {int(str(row)) + 1}") for row, value in column.items()], object)
 
     def label(self, value: Any, where: str = "") -> Any:
-        """Return the label of a value of the target; with one class against the rest, any other value is the rest."""
+        """Return the label of a value of the target."""
         labels, text = self._labels, text_of(value)
         if self.target_cuts is not None and text not in labels:
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
                 known = quoted_names(list(labels))
                 raise LogicLensError(f"the target{where} is {quoted(text)}, neither a number nor one of {known}.")
             return self.target_cuts.labels([float(value)]).tolist()[0]
-        # One value against the rest: two classes, "x" and "not x".
-        negated = (name for name in labels if name.startswith("not ") and name.removeprefix("not ") in labels)
-        meant = text if text in labels or len(labels) != 2 else next(negated, text)
-        if meant not in labels:
+        if text not in labels:
             known = quoted_names(list(labels))
             raise LogicLensError(f"the class {quoted(text)}{where} is not one of the model's: {known}.")
-        return labels[meant]
+        return labels[text]
 
     @cached_property
     def _labels(self) -> dict[str, Any]:

@@ -11,12 +11,11 @@ from logiclens.formula.rule_set import RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
     ClassRecord,
     Confusion,
-    CubeRecord,
     DecisionRecord,
     SubgroupRecord,
     shown_confusions,
 )
-from logiclens.report.page import defined_measures, no_better
+from logiclens.report.page import defined_measures, no_better, no_better_than_chance, nothing_learned
 from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
 from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
@@ -37,11 +36,11 @@ def bar(share: float, width: int = 20) -> str:
 
 
 READ_RULES = """
-A rule fires on a row when all of its conditions hold. "Right when it fires" is the share of these rows that have the
-class, "finds" the share of the rows of the class that it fires on, whichever class decides there; each with an interval
-of 95% (Wilson). Precision, recall and F1 of a class are those of what the rules decide: precision is the share of the
-rows decided for the class that have it, recall the share of the rows of the class that are decided for it, and F1 their
-harmonic mean."""
+A rule fires on a row when all of its conditions hold, and decides it when no rule before it fires. "Right when it
+fires" is the share of the rows on which it fires that have the class, "finds" the share of the rows of the class that
+it fires on, whichever rule decides there; each with an interval of 95% (Wilson). Precision, recall and F1 of a class
+are those of what the rules decide: precision is the share of the rows decided for the class that have it, recall the
+share of the rows of the class that are decided for it, and F1 their harmonic mean."""
 READ_FORMULA = """
 In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means that formula and network agree on
 every row they were made from, ≈ that they agree on the share given, which is the fidelity. What the network leans on
@@ -86,6 +85,8 @@ def print_sheet(printer: Printer, result: Result) -> None:
         printer.say(f"  {metric.name:<{width}}{figure(metric.value, metric.unit, width=6)}{ends}")
     if warning := no_better(result):
         printer.say(f"  {warning}", hang=0)
+    if nothing_learned(result):
+        return
     counted = {entry.name: entry for entry in result.statistics.classes}
     for told in rules_first(result.classes, result.rules):
         _print_class(printer, told, counted[told.name], result)
@@ -120,9 +121,9 @@ Named = TypeVar("Named", ClassResult, ClassRecord)
 
 
 def rules_first(classes: Sequence[Named], rules: RuleSet) -> list[Named]:
-    """Return the classes in their order, but the one that is "otherwise" last: it is told by the rules of the other."""
-    otherwise = {rule.name for rule in rules.rules if rule.is_complement}
-    return sorted(classes, key=lambda told: told.name in otherwise)
+    """Return the classes in the order in which their rules are printed."""
+    by_name = {told.name: told for told in classes}
+    return [by_name[rules.rules[place].name] for place in rules.printed]
 
 
 def print_knowledge(printer: Printer, result: Result) -> None:
@@ -153,8 +154,10 @@ def print_knowledge(printer: Printer, result: Result) -> None:
                     mark = " [uses it]" if uses(rule, column) else ""
                     selects, right = share_words(rule.counted.support), share_words(rule.counted.confidence)
                     finds = share_words(rule.counted.coverage)
+                    decides = "" if rule.decided is None else f"; decides {count_text(rule.decided.total)}"
                     printer.say(
-                        f"      {rule.words}{mark}: fires on {selects}; right when it fires {right}; finds {finds}"
+                        f"      {rule.words}{mark}: fires on {selects}{decides}; right when it fires {right}; "
+                        f"finds {finds}"
                     )
 
 
@@ -191,7 +194,7 @@ def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
     for rule in rules:
         printer.say(f"  • {rule.words}")
         again = "" if rule.recurs is None else f"; {rule.recurs}"
-        printer.say(f"      {_numbers(rule.counted)}{again}", hang=0)
+        printer.say(f"      {_numbers(rule)}{again}", hang=0)
         for count in rule.gaps:
             printer.say(f"      of these rows, {count}", hang=0)
         if rule.doubt:
@@ -219,6 +222,11 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     # A class named 1 means nothing without the name of the target.
     asked = "" if result.multilabel else f"{result.data.target} is "
     printer.say(f"\n{asked}{told.name}", style="bold")
+    rule = result.rules.rule(told.name)
+    by_truth = result.teacher is None and not result.costs
+    if rule.cubes and by_truth and (warning := no_better_than_chance(counted)):
+        printer.say(f"  {warning}", hang=0)
+        return
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
@@ -270,13 +278,15 @@ def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str,
         printer.say(f"    and {len(relevance) - len(shown)} more")
 
 
-def _numbers(cube: CubeRecord) -> str:
+def _numbers(rule: ReadRule) -> str:
     """Return the statistics of a rule in one line."""
+    cube = rule.counted
     fires, total = count_text(cube.support.hits), count_text(cube.support.total)
+    decides = "" if rule.decided is None else f", decides {count_text(rule.decided.total)}"
     lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
-    return f"fires on {fires} of {total} rows; right when it fires {right}{lift}{doubt}; finds {finds}"
+    return f"fires on {fires} of {total} rows{decides}; right when it fires {right}{lift}{doubt}; finds {finds}"
 
 
 def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from logiclens.cli.options import TableSource
-from logiclens.errors import LogicLensError, nearest, no_column, quoted, quoted_names
+from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.formula.column_kinds import kind_of_dtype
 from logiclens.formula.target_cuts import MOST_CLASSES, number_text, suggested_cut
 from logiclens.tables.columns import text_of
@@ -49,7 +49,6 @@ class ColumnRoles:
 
     Attributes:
         target: the column to explain.
-        positive: the value of the target to explain against all others.
         drop: columns to leave out, as they were typed.
         weight: the column of row weights.
         teacher: the column with the answers of another model, which the rules explain.
@@ -58,7 +57,6 @@ class ColumnRoles:
     """
 
     target: str
-    positive: str | None = None
     drop: tuple[str, ...] = ()
     weight: str | None = None
     teacher: str | None = None
@@ -89,7 +87,7 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     check_cells(rest)
     kept = labels.notna()
     told = labels[kept]
-    classes, rows = _numbers(told, target) if asked.cut else _classes(told, target, asked.positive), rest[kept]
+    classes, rows = _numbers(told, target) if asked.cut else _classes(told, target), rest[kept]
     if len(rows) < FEWEST_ROWS:
         raise LogicLensError(
             f"{file.name} has {len(rows)} rows with a value of {quoted(target)}, too few to learn from: "
@@ -200,10 +198,8 @@ def _weights(column: pd.Series) -> pd.Series:
     return column
 
 
-def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
-    """Return the target as classes; `positive` against the rest if it is given."""
-    if positive is not None:
-        return _one_against_the_rest(labels, target, positive)
+def _classes(labels: pd.Series, target: str) -> pd.Series:
+    """Return the target as classes."""
     values = labels.unique()
     if len(values) == 1:
         raise LogicLensError(
@@ -223,7 +219,7 @@ def _classes(labels: pd.Series, target: str, positive: str | None) -> pd.Series:
         raise LogicLensError(
             f"the target {quoted(target)} has {len(values):,} different {kind}, more than {MOST_CLASSES} classes: "
             + (_ways_out(labels) if is_numeric_dtype(labels) else "add a column that sums them up in a few")
-            + ", or name the one value to find with --positive VALUE."
+            + "."
         )
     if is_numeric_dtype(labels) or is_bool_dtype(labels):
         return labels
@@ -248,21 +244,6 @@ def _numbers(labels: pd.Series, target: str) -> pd.Series:
             f"{quoted(text_of(labels.iloc[0]))}: leave them out."
         )
     return labels
-
-
-def _one_against_the_rest(labels: pd.Series, target: str, positive: str) -> pd.Series:
-    known = {text_of(value): value for value in labels.unique()}
-    if positive not in known:
-        near = nearest(positive, list(known))
-        hint = f"did you mean {quoted(near)}?" if near else f"its values are {quoted_names(sorted(known))}."
-        raise LogicLensError(f"the target {quoted(target)} is never {quoted(positive)}; {hint}")
-    if len(known) == 1:
-        raise LogicLensError(
-            f"the target {quoted(target)} is {quoted(positive)} in every row: there is nothing to tell apart."
-        )
-    is_positive = (labels == known[positive]).to_numpy()
-    answers = [positive if yes else f"not {positive}" for yes in is_positive.tolist()]
-    return pd.Series(answers, index=labels.index, name=target)
 
 
 @dataclass(frozen=True)
@@ -313,7 +294,7 @@ class Lake:
     notes: tuple[str, ...]
 
 
-def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Sequence[str]) -> Lake:
+def open_lake(asked: Counting, target: str, *, drop: Sequence[str]) -> Lake:
     """Return the table to learn from, without dropped columns and rows without a class."""
     table, name = asked.table(), asked.source
     drop = each_column(drop, table.columns)
@@ -328,8 +309,6 @@ def open_lake(asked: Counting, target: str, *, positive: str | None, drop: Seque
     table = _with_whole(table, target)
     if n_gone:
         notes.append(f"{n_gone:,} rows have no value of {quoted(target)} and are left out.")
-    if positive is not None:
-        table = table.mutate(**{target: _against_others(table, target, positive)})
     return Lake(table, name, target, tuple(notes))
 
 
@@ -350,23 +329,6 @@ def labelled(table: Any, target: str) -> tuple[Any, int]:
     if found["gone"] == found["n"]:
         raise LogicLensError(f"the target {quoted(target)} has no value in any row.")
     return table.filter(known), int(found["gone"])
-
-
-def _against_others(table: Any, target: str, positive: str) -> Any:
-    """Return the target as one value, given in its printed form, against all others."""
-    import ibis
-
-    from logiclens.engine.count import classes_of
-    from logiclens.engine.query import fetched
-
-    labels = table[target]
-    is_positive = labels == positive if labels.type().is_string() else labels.cast("string") == positive
-    if labels.type().is_boolean():
-        is_positive = labels == (positive == "True") if positive in ("True", "False") else ibis.literal(False)
-    if not fetched(table.agg(n=is_positive.cast("int64").sum()))["n"][0].as_py():
-        known = quoted_names([str(value) for value in classes_of(table, target)[0]])
-        raise LogicLensError(f"{quoted(positive)} is not a value of {quoted(target)}; the values are {known}.")
-    return ibis.ifelse(is_positive, positive, f"not {positive}")
 
 
 def _with_whole(table: Any, target: str) -> Any:

@@ -546,6 +546,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _wanted: Wanted = NOTHING_WANTED
+    _target: str | None = None
 
     def __init__(
         self,
@@ -639,6 +640,19 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if supervised and n_classes > 1:
             reference = find_reference(supervised, classes, n_classes, counts, max_categories=self.max_categories)
         return self._fit(tallies, reference)
+
+    def fitted_within(self, model: BaseEstimator, target: str | None) -> Booleaniser:
+        """Return the booleaniser itself, which now takes the tables that the model it was fitted in takes.
+
+        Args:
+            model: the model, which knows the columns of its table.
+            target: the name of the target, a column that is left out; None if it has none.
+        """
+        self._target = target if target not in self._columns else None
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        return self
 
     def sharpened(
         self,

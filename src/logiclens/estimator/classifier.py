@@ -35,6 +35,7 @@ from logiclens.estimator.inputs import (
 from logiclens.estimator.knowledge import (
     bound_knowledge,
     broken,
+    fitted_bounds,
     knowing,
     learnable,
     note_of,
@@ -56,7 +57,15 @@ from logiclens.estimator.persistence import classifier_files, load_classifier, o
 from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
-from logiclens.estimator.settings import booleaniser_of, check_settings, committee_of, seed_of
+from logiclens.estimator.settings import (
+    booleaniser_of,
+    check_positive,
+    check_settings,
+    committee_of,
+    place_of_positive,
+    search_config,
+    seed_of,
+)
 from logiclens.estimator.training import (
     Begun,
     Trained,
@@ -66,8 +75,9 @@ from logiclens.estimator.training import (
     train_all,
 )
 from logiclens.explain.certificate import Certificate
-from logiclens.explain.choice import SEARCHING, LearnedRules
+from logiclens.explain.choice import SEARCHING, LearnedRules, without_cubes
 from logiclens.explain.classwise import explain_all, explain_learned
+from logiclens.explain.decision import idle_cubes
 from logiclens.explain.exact import compiled_network, explain_exact
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
@@ -164,6 +174,11 @@ def statistics_of(
 def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None) -> RuleStatistics:
     """Return the statistics of rules on the rows held out by `set_aside`."""
     aside = getattr(model, "set_aside_", None)
+    if aside is None and model.set_aside and not hasattr(model, "table_"):
+        raise LogicLensError(
+            "a model keeps its held-out rows only where it was fitted: pass rows and labels that it has not seen, "
+            "statistics(rows, labels). The figures on the held-out rows are in its report."
+        )
     if aside is None:
         raise LogicLensError(
             "no rows were held out: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
@@ -281,6 +296,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             chooses.
         min_support: the weight of rows of its class that each cube must cover alone, at most a quarter of the class.
             Default: None, which is 5 or 0.5% of the class, whichever is more.
+        positive: the class that is stated, by its name: of two classes its rules are printed, and the other one is
+            "otherwise"; of more (with `resolve="order"`) its rules come first and decide first. Default: None,
+            cross-validation chooses.
         resolve: which class decides if not exactly one formula of more than two classes fires. `"order"`: the first in
             a printed order. `"confidence"`: the class of the most trusted cube that fires. `"none"`: no class.
             Default: `"order"`.
@@ -369,6 +387,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_literals: int | None = None,
         price: float | None = None,
         min_support: float | None = None,
+        positive: Any = None,
         resolve: Resolve = "order",
         above: float | None = None,
         quantiles: int | None = None,
@@ -400,6 +419,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_literals = max_literals
         self.price = price
         self.min_support = min_support
+        self.positive = positive
         self.resolve = resolve
         self.above = above
         self.quantiles = quantiles
@@ -490,6 +510,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seed = seed_of(self.random_state)
         cuts, bound = booleaniser_of(self), None
+        if self.positive is not None and not is_part:
+            multilabel, names = self._classes_of(y, sample_weight)
+            check_positive(self, names, label_name, multilabel=multilabel)
         if self.knowledge is not None:
             bound = self._bound_to(given, y, sample_weight, is_part=is_part)
             cuts = knowing(cuts, bound)
@@ -524,17 +547,24 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None, *, is_part: bool) -> BoundKnowledge:
         """Return the knowledge on the columns of a table and the classes of its target."""
         assert self.knowledge is not None  # noqa: S101
-        labels, n_rows = label_array(y), len(y)
-        if self.above is not None or self.quantiles is not None:
-            weight = checked_weight(sample_weight, n_rows)
-            target = TargetSettings(self.above, self.quantiles)
-            multilabel, names = False, target.names(labels, weight)
-        else:
-            known = known_labels(y, checked_weight(sample_weight, n_rows))
-            multilabel, names = known.codes.ndim == 2, known.names
-        return bound_knowledge(
+        multilabel, names = self._classes_of(y, sample_weight)
+        bound = bound_knowledge(
             self.knowledge, rows, names, multilabel=multilabel, bare=self.booleanise is None, is_part=is_part
         )
+        if bound.stated is not None and place_of_positive(self, names) == 1 - bound.stated:
+            raise LogicLensError(
+                f"the knowledge requires rules of {quoted(names[bound.stated])}, which are stated then: leave out "
+                f"positive={self.positive!r}."
+            )
+        return bound
+
+    def _classes_of(self, y: Any, sample_weight: ArrayLike | None) -> tuple[bool, tuple[str, ...]]:
+        """Return whether a row may have several labels, and the names of the classes."""
+        weight = checked_weight(sample_weight, len(y))
+        if self.above is not None or self.quantiles is not None:
+            return False, TargetSettings(self.above, self.quantiles).names(label_array(y), weight)
+        known = known_labels(y, weight)
+        return known.codes.ndim == 2, known.names
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
@@ -561,6 +591,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
             committee=committee_of(self),
         )
+        check_positive(self, ready.schema.class_names, target)
         names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
         validate_data(self, names, skip_check_array=True)
         if ready.booleaniser is not None:
@@ -582,7 +613,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.target_cuts_ = ready.target_cuts
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
         self.concept_names_ = table.names
-        if ready.booleaniser is None:
+        if ready.booleaniser is not None:
+            ready.booleaniser.fitted_within(self, self.target_name_)
+        else:
             self.n_features_in_ = _n_columns(X)
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
@@ -595,11 +628,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._bound, self._protected = begun.bound, begun.protected
         if trained.learned is not None:
             self.learned_ = trained.learned
-            explanation = self._learned_explanation(table)
-            if ready.taught is not None:
-                explanation = replace(explanation, answers=ready.taught[1])
-            if self._bound is not None:
-                explanation = replace(explanation, costs=self._bound.costs, without_rest=self._bound.without_rest)
+            explanation = self._decided_explanation(ready)
+            idle = idle_cubes(explanation.rules, PackedRows.of(table.boolean(), table.names), table.weight)
+            if idle:
+                config = replace(search_config(self, table.class_names), bounds=fitted_bounds(self))
+                self.learned_ = without_cubes(trained.learned, idle, config)
+                # No answer on these rows changes, so the order of the classes stays.
+                order, otherwise = explanation.rules.order, explanation.rules.otherwise
+                explanation = replace(self._decided_explanation(ready), order=order, otherwise=otherwise)
             self._rules, self._readings = explanation.rules, (explanation.reading,)
             proofs = self.knowledge_proofs()
             if not all(proof.holds for proof in proofs):
@@ -626,6 +662,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fit_notes = tuple(note for note, is_asked in told if note is not None and not is_asked)
         self._asked_notes = tuple(note for note, is_asked in told if note is not None and is_asked)
         return self
+
+    def _decided_explanation(self, ready: Prepared) -> Explanation:
+        """Return the formulas found by the search on the training rows, with what chooses the order of the classes."""
+        explanation = self._learned_explanation(ready.table)
+        if ready.taught is not None:
+            explanation = replace(explanation, answers=ready.taught[1])
+        if self._bound is not None:
+            explanation = replace(explanation, costs=self._bound.costs, without_rest=self._bound.without_rest)
+        return explanation
 
     def knowledge_proofs(self) -> tuple[Proof, ...]:
         """Prove on all possible rows that the rules keep to `knowledge`: one entry per constraint, none without it.
@@ -1292,6 +1337,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             predicates=self.schema_.predicates,
             facts=self._table_facts,
             resolve=self._rules.resolve if hasattr(self, "_rules") else self.resolve,
+            first=place_of_positive(self, self.schema_.class_names),
             **more,
         )
 

@@ -424,6 +424,9 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
     del settings["verbose"]
     # Only where there is some, so that earlier versions read the other folders.
     del settings["knowledge"]
+    del settings["positive"]
+    if model.positive is not None:
+        settings["positive"] = str(model.positive)
     if model.knowledge is not None:
         settings["knowledge"] = model.knowledge.to_dict()
     cuts = settings["booleanise"]

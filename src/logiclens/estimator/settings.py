@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from logiclens.concepts.booleaniser import HOW, Booleaniser
 from logiclens.concepts.splits import SEED
 from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
 from logiclens.explain.length import LIMITS, SHARES, SearchConfig
 from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.target_cuts import MOST_CLASSES
@@ -68,6 +68,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "class_weight": TRAINING["class_weight"],
     "knowledge": optional(Constraint("a logiclens.Knowledge", lambda value: isinstance(value, Knowledge))),
     "method": one_of(("search", "paper")),
+    "positive": optional(Constraint("the name of a class", lambda value: isinstance(value, str | int | np.generic))),
     "score_against": optional(one_of(("network", "labels")), "None to let cross-validation choose"),
     "max_cubes": LIMITS["max_cubes"],
     "max_literals": LIMITS["max_literals"],
@@ -139,6 +140,27 @@ def _check_committee(model: EntropyClassifier, size: int) -> None:
         raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
 
 
+def place_of_positive(model: EntropyClassifier, names: Sequence[str]) -> int | None:
+    """Return the place of the class whose rules are stated; None if none is named, or if rows of a fold lack it."""
+    name = None if model.positive is None else str(model.positive)
+    return names.index(name) if name in names else None
+
+
+def check_positive(
+    model: EntropyClassifier, names: Sequence[str], target: str | None, *, multilabel: bool = False
+) -> None:
+    """Refuse a class to state that the target does not have."""
+    if model.positive is None:
+        return
+    if multilabel:
+        raise LogicLensError("with several labels a row every label has rules of its own: leave out positive.")
+    if place_of_positive(model, names) is None:
+        near = nearest(str(model.positive), names)
+        hint = f"did you mean {quoted(near)}?" if near else f"its values are {quoted_names(sorted(names))}."
+        which = "" if target is None else f" {quoted(target)}"
+        raise LogicLensError(f"the target{which} is never {quoted(model.positive)}; {hint}")
+
+
 def seed_of(random_state: int | None) -> int:
     """Return the random seed: the number given, or a new one for None."""
     CONSTRAINTS["random_state"].check("random_state", random_state)
@@ -157,7 +179,8 @@ def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
     return clone(model.booleanise) if isinstance(model.booleanise, Booleaniser) else Booleaniser(model.booleanise)
 
 
-def search_config(model: EntropyClassifier) -> SearchConfig:
-    """Return the settings of the search."""
+def search_config(model: EntropyClassifier, names: Sequence[str]) -> SearchConfig:
+    """Return the settings of the search for the rules of some classes."""
     shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
-    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares)
+    stated = place_of_positive(model, names)
+    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares, stated=stated)

@@ -193,7 +193,7 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
     teacher = teacher_of(begun.grouped, begun.grouped.jobs(), networks, probabilities, begun.taught)
     committee = Committee(networks[: teacher.n_members], single=begun.is_multilabel)
     model = begun.model
-    config = replace(search_config(model), bounds=begun.bounds)
+    config = replace(search_config(model, begun.rows.class_names), bounds=begun.bounds)
     if begun.taught is not None:
         # The rules explain the other teacher: they match it, and fidelity to it chooses their length.
         config = replace(config, shares=(1.0,))
@@ -287,7 +287,7 @@ def _formulas(
     taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
     table = SearchTable.of(taught, choices[0].names, factors, most=MOST_ROWS)
     far = FAR_ROWS if len(choices) > MANY_CLASSES else None
-    config = replace(search_config(model), bounds=fitted_bounds(model))
+    config = replace(search_config(model, rows.class_names), bounds=fitted_bounds(model))
     cubes = [bag_cubes(choice, table, config, far) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
 

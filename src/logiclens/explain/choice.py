@@ -7,7 +7,7 @@ formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -27,7 +27,7 @@ from logiclens.explain.candidates import (
 )
 from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
 from logiclens.explain.search import FormulaSearch, Point
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.knowledge import Costs
 from logiclens.progress import Progress
 from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
@@ -136,6 +136,28 @@ def learn_rules(
     other = Complement(choices[0].formula)
     formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
     return LearnedRules(formulas, tuple(choices))
+
+
+def without_cubes(learned: LearnedRules, dropped: Collection[tuple[int, Cube]], config: SearchConfig) -> LearnedRules:
+    """Return the formulas without some cubes; those that knowledge requires stay.
+
+    Args:
+        learned: the formulas.
+        dropped: the cubes, each with its class.
+        config: what the formulas were searched with.
+    """
+    choices = []
+    for choice in learned.choices:
+        required = required_cubes(choice, config)
+        cubes = tuple(
+            codes
+            for codes in choice.cubes
+            if codes in required or (choice.klass, formula_of([codes], choice.names).cubes[0]) not in dropped
+        )
+        choices.append(replace(choice, cubes=cubes))
+    stated = {choice.klass: choice.formula for choice in choices}
+    other = Complement(choices[0].formula)
+    return LearnedRules(tuple(stated.get(klass, other) for klass in range(len(learned.formulas))), tuple(choices))
 
 
 def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:
@@ -398,12 +420,18 @@ def _chosen(
     shares = config.shares
     sizes = everything.labels.sum(axis=0)
     if not folds:
-        klass = min(classes, key=lambda place: float(sizes[place]))
+        klass = min(classes, key=lambda place: (place != config.stated, float(sizes[place])))
         prices = config.prices(weight)[:1] if config.price is None else [config.price]
         path = _plain(everything, formula_search(everything, klass, shares[-1], config).path(prices))
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
     trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight, tell)
+    if config.stated is not None and config.stated in classes:
+        # The other class is tried too, so that the formula is the same where cross-validation would choose this class.
+        classes = [config.stated]
+        own = [trial for trial in trials if trial.classes == (config.stated,)]
+        if not any(trial in own for trial in kept):
+            kept = eligible(own, Judge.of(folds, config.costs), one_se=config.one_se)
     options: list[tuple[bool, int, float, Choice]] = []
     for klass in classes:
         own = [trial for trial in kept if trial.classes == (klass,)]

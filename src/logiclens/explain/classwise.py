@@ -257,7 +257,7 @@ def _learned_class(
     if constant is not None:
         reason, remedy = constant.reason, constant.remedy
     elif formula.is_constant and isinstance(formula, DNF):
-        reason = f"no rule for {quoted(name)} is right on enough rows and more often than chance."
+        reason = f"no rule for {quoted(name)} decides enough rows and is right more often than chance."
         remedy = "Gather more rows of the class, or ask for less support (min_support, --min-support)."
     relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
     priced = found.choice or found.choice_of_other

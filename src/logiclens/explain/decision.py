@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.formula.counted_rows import distinct
-from logiclens.formula.dnf import DNF, Complement
+from logiclens.formula.dnf import DNF, Complement, Cube
+from logiclens.formula.english import printed_order
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
@@ -44,6 +45,7 @@ def rule_set(
     answers: NDArray[np.float64] | None = None,
     costs: Sequence[Costs] | None = None,
     without_rest: Collection[int] = (),
+    first: int | None = None,
 ) -> RuleSet:
     """Return the rules of some formulas, with the confidence of each cube and the decision between classes.
 
@@ -71,15 +73,20 @@ def rule_set(
             None, they have the largest macro-F1.
         without_rest: classes that cannot be `otherwise` unless they are a complement, because their rules must ask for
             something. Default: none.
+        first: the class that comes first in the order that is found. Default: any.
     """
     wanted = truth if answers is None else answers
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
+    deciding = np.zeros(fires.shape, dtype=np.intp)
     rules = []
     for place, (formula, label) in enumerate(zip(formulas, labels, strict=True)):
         if isinstance(formula, Complement):
             holds = [fires[:, place]]
         else:
             holds = [DNF([cube]).evaluate(rows) for cube in formula]
+            printed = printed_order(formula.cubes, predicates or {})
+            for number in reversed(range(len(printed))):
+                deciding[holds[formula.cubes.index(printed[number])], place] = number
         in_class = weight * truth[:, place]
         shares = [wilson_interval(float(in_class[held].sum()), float(weight[held].sum()))[0] for held in holds]
         rules.append(Rule(label, formula, tuple(shares)))
@@ -90,7 +97,7 @@ def rule_set(
     elif complement is not None:
         otherwise = complement
     elif resolve == "order" and not decided:
-        decided, best = best_order(fires, wanted, weight, costs, without_rest)
+        decided, best = best_order(fires, wanted, weight, costs, without_rest, first=first, deciding=deciding)
         otherwise = best if otherwise is None else otherwise
     elif otherwise is None:
         counted = _Counted.of(fires, wanted, weight, costs, without_rest)
@@ -101,12 +108,34 @@ def rule_set(
     return RuleSet(tuple(rules), meant, groups.among(used), resolve, otherwise, multilabel, decided)
 
 
+def idle_cubes(rules: RuleSet, rows: PackedRows, weight: NDArray[np.float64]) -> frozenset[tuple[int, Cube]]:
+    """Return the cubes that decide on no row, each with the place of its class: cubes before them fire there.
+
+    Args:
+        rules: the rules. Where several labels per row, or `resolve="none"`, let each formula count, no cube is idle.
+        rows: the rows.
+        weight: weight of each row.
+    """
+    if rules.multilabel or rules.resolve == "none":
+        return frozenset()
+    idle, left = [], weight > 0
+    for place, cube in rules.turns:
+        fires = DNF([cube]).evaluate(rows)
+        if not (left & fires).any():
+            idle.append((place, cube))
+        left = left & ~fires
+    return frozenset(idle)
+
+
 def best_order(
     fires: NDArray[np.bool_],
     truth: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
     costs: Sequence[Costs] | None = None,
     without_rest: Collection[int] = (),
+    *,
+    first: int | None = None,
+    deciding: NDArray[np.intp] | None = None,
 ) -> tuple[tuple[int, ...], int]:
     """Return the order of the classes, and the class `otherwise`, with the largest macro-F1 of the decision.
 
@@ -114,7 +143,8 @@ def best_order(
 
     The first class in the order whose formula fires decides; if none fires, `otherwise` does. Up to five classes, every
     order is tried. With more, each class is inserted at its best place, then single classes are moved and pairs are
-    swapped until the score no longer improves. On a tie the earlier class wins.
+    swapped until the score no longer improves. Of equally good orders the one that needs fewer rules is taken, then the
+    one in which the earlier class stands first.
 
     Args:
         fires: which formula fires on which row, `[rows, classes]`.
@@ -122,6 +152,8 @@ def best_order(
         weight: weight of each row. Default: 1 for each row.
         costs: what false alarms and misses of each class cost. Default: None.
         without_rest: classes that cannot be `otherwise`. Default: none.
+        first: the class that comes first. Default: any.
+        deciding: the number of the rule that decides if its class does, `[rows, classes]`. Default: each class has one.
 
     >>> fires = np.array([[1, 1], [1, 1], [1, 0], [0, 0]], dtype=bool)
     >>> truth = np.array([[0, 1], [0, 1], [1, 0], [1, 0]], dtype=float)
@@ -129,19 +161,33 @@ def best_order(
     ((1, 0), 0)
     """
     weights = np.ones(len(fires)) if weight is None else np.asarray(weight, dtype=np.float64)
-    fired, member = np.asarray(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64)
+    fired, member = np.array(fires, dtype=np.bool_), np.asarray(truth, dtype=np.float64)
+    if first is not None:
+        # No other class decides where the first one fires.
+        fired[fired[:, first]] = np.arange(fired.shape[1]) == first
     counted = _Counted.of(fired, member, weights, costs, without_rest)
-    if counted.n_classes > MOST_TRIED:
-        return _searched(counted)
-    best, found = -np.inf, (tuple(range(counted.n_classes)), counted.otherwise_choices[0])
+    rules = np.zeros(fired.shape, dtype=np.intp) if deciding is None else deciding
+    needed = _Needed.of(fired[weights > 0], rules[weights > 0])
+    order, otherwise = (_searched if counted.n_classes > MOST_TRIED else _tried)(counted, needed)
+    if first is not None:
+        order = (first, *(klass for klass in order if klass != first))
+    return order, otherwise
+
+
+def _tried(counted: _Counted, needed: _Needed) -> tuple[tuple[int, ...], int]:
+    """Try every order."""
+    best, fewest, chosen = -np.inf, 0, (tuple(range(counted.n_classes)), counted.otherwise_choices[0])
     for order in permutations(range(counted.n_classes)):
         score, otherwise = counted.best_otherwise(order)
-        if score > best + LEAST_GAIN:
-            best, found = score, (order, otherwise)
-    return found
+        if score <= best - LEAST_GAIN:
+            continue
+        n_rules = needed.rules(order)
+        if score > best + LEAST_GAIN or n_rules < fewest:
+            best, fewest, chosen = score, n_rules, (order, otherwise)
+    return chosen
 
 
-def _searched(counted: _Counted) -> tuple[tuple[int, ...], int]:
+def _searched(counted: _Counted, needed: _Needed) -> tuple[tuple[int, ...], int]:
     """Insert greedily, then move single classes and swap pairs until the score no longer improves."""
     otherwise = counted.otherwise_choices[0]
     order: list[int] = []
@@ -163,8 +209,61 @@ def _searched(counted: _Counted) -> tuple[tuple[int, ...], int]:
         if best > before + LEAST_GAIN:
             continue
         best = counted.swap(order, otherwise, best)
-        if best <= before + LEAST_GAIN:
+        if best > before + LEAST_GAIN:
+            continue
+        shorter = _with_fewer_rules(counted, needed, order, otherwise)
+        if shorter == order:
             return tuple(order), otherwise
+        order = shorter
+
+
+def _with_fewer_rules(counted: _Counted, needed: _Needed, order: list[int], otherwise: int) -> list[int]:
+    """Move single classes if the score stays as good and fewer rules are needed."""
+    fewest = needed.rules(order)
+    for klass in range(counted.n_classes):
+        rest = [other for other in order if other != klass]
+        scores = counted.place_scores(rest, klass, otherwise)
+        # Between two places nothing changes if no class in between fires on a row of this one.
+        passed = np.append(0, np.cumsum(needed.overlaps[klass, rest]))
+        for place in np.unique(passed, return_index=True)[1].tolist():
+            tried = [*rest[:place], klass, *rest[place:]]
+            if scores[place] >= scores[order.index(klass)] - LEAST_GAIN and needed.rules(tried) < fewest:
+                order, fewest = tried, needed.rules(tried)
+    return order
+
+
+@dataclass(frozen=True, eq=False)
+class _Needed:
+    """The rules that each order needs: those that decide on a row.
+
+    Attributes:
+        fires: the classes that fire on each pattern, `[patterns, classes]`.
+        rule: the number of the rule that decides if its class does, `[patterns, classes]`.
+    """
+
+    fires: NDArray[np.bool_]
+    rule: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, fires: NDArray[np.bool_], deciding: NDArray[np.intp]) -> _Needed:
+        """Count the patterns of rules once."""
+        numbers = np.where(fires, deciding + 1, 0)
+        patterns = np.unique(numbers, axis=0)
+        patterns = patterns[patterns.any(axis=1)]
+        return cls(patterns > 0, patterns)
+
+    @cached_property
+    def overlaps(self) -> NDArray[np.bool_]:
+        """Whether two classes fire on the same row, `[classes, classes]`."""
+        fires = self.fires.astype(np.float32)
+        together: NDArray[np.bool_] = fires.T @ fires > 0
+        return together
+
+    def rules(self, order: Sequence[int]) -> int:
+        """Return the number of rules that decide on some row."""
+        klass = np.asarray(order, dtype=np.intp)[self.fires[:, list(order)].argmax(axis=1)]
+        rule = self.rule[np.arange(len(klass)), klass]
+        return len(set(zip(klass.tolist(), rule.tolist(), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +405,13 @@ class _Counted:
         return float(scores[best]), best
 
     def best_place(self, order: Sequence[int], klass: int, otherwise: int) -> tuple[int, float]:
-        """Return the best place for one more class in an order, and the macro-F1 with it. Score all places in one pass.
+        """Return the best place for one more class in an order, and the macro-F1 with it."""
+        scores = self.place_scores(order, klass, otherwise)
+        best = int(np.flatnonzero(scores >= scores.max() - LEAST_GAIN)[0])
+        return best, float(scores[best])
+
+    def place_scores(self, order: Sequence[int], klass: int, otherwise: int) -> NDArray[np.float64]:
+        """Return the macro-F1 for each place of one more class in an order, in one pass.
 
         The class takes the rows on which it fires from every class after it, and from `otherwise`.
         """
@@ -330,9 +435,7 @@ class _Counted:
         scores = np.append(0.0, before) + np.append(behind, 0.0) + self.worth(own, own_right, [klass])
         if klass != otherwise and not here.any():
             scores = scores + self.worth(np.array([left]), np.array([left_right]), [otherwise])
-        scores = scores / self.n_classes
-        best = int(np.flatnonzero(scores >= scores.max() - LEAST_GAIN)[0])
-        return best, float(scores[best])
+        return np.asarray(scores / self.n_classes, dtype=np.float64)
 
     def swap(self, order: list[int], otherwise: int, best: float) -> float:
         """Swap pairs of classes in an order if that improves the score, in one pass over all pairs. Return the score.

@@ -85,7 +85,7 @@ def _explained(
         answer = "true" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "false"
         allowed = " that the knowledge allows" * is_bound
         reason = (
-            f"its formula is {answer} on every possible row: no rule{allowed} is right on enough rows and beats chance."
+            f"its formula is {answer} on every possible row: no rule{allowed} decides enough rows and beats chance."
         )
         remedy = (
             "Gather more rows of the class, ask for less support (min_support, --min-support), or give the class more "

@@ -111,6 +111,7 @@ SEARCH: Mapping[str, Constraint] = {
     "one_se": flag(),
     "only": optional(Constraint("a tuple of names of concepts", _are_names)),
     "consensus": flag(),
+    "stated": optional(whole_number(0)),
     "bounds": optional(Constraint("RuleBounds", lambda value: isinstance(value, RuleBounds))),
 }
 """What each setting of the search may be."""
@@ -129,6 +130,7 @@ class SearchConfig(FormulaLimits):
         consensus: whether to take, among equally good formulas, the one that at least half of the bags give. Default:
             True.
         bounds: what knowledge asks of the rules. Default: None, nothing.
+        stated: of two classes the one that gets the formula. Default: None, cross-validation chooses.
     """
 
     shares: tuple[float, ...] = SHARES
@@ -136,6 +138,7 @@ class SearchConfig(FormulaLimits):
     only: tuple[str, ...] | None = None
     consensus: bool = True
     bounds: RuleBounds | None = None
+    stated: int | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -249,6 +249,7 @@ class Explanation(Sequence[ClassExplanation]):
         without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.
         multilabel: whether a row may have several classes, also if its rows have no labels. Default: as their labels
             say.
+        first: place of the class that comes first in the order that is found. Default: any.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -280,6 +281,7 @@ class Explanation(Sequence[ClassExplanation]):
     costs: tuple[Costs, ...] | None = None
     without_rest: frozenset[int] = frozenset()
     multilabel: bool = False
+    first: int | None = None
 
     def __getitem__(self, key: Any) -> Any:
         """Return a class by position, slice, or class name."""
@@ -367,6 +369,7 @@ class Explanation(Sequence[ClassExplanation]):
             answers=self.answers,
             costs=self.costs,
             without_rest=self.without_rest,
+            first=self.first,
         )
         return replace(with_recurrence(made, self.stability), facts=self.facts)
 

@@ -206,6 +206,11 @@ def category_unions(cubes: Sequence[Cube], predicates: Mapping[str, Predicate]) 
     return unions
 
 
+def printed_order(cubes: Sequence[Cube], predicates: Mapping[str, Predicate]) -> tuple[Cube, ...]:
+    """Return the cubes of a class in the order of their lines in print; see `category_unions`."""
+    return tuple(cube for union in category_unions(cubes, predicates) for cube in union)
+
+
 def union_words(union: Sequence[Cube], predicates: Mapping[str, Predicate], facts: TableFacts = NO_FACTS) -> str:
     """Return a group of cubes that `category_unions` made as one condition in words.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from logiclens.errors import LogicLensError, quoted, quoted_names
 from logiclens.formula.column_kinds import Scalar, numbers_of
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import FOUND_LEAST, NO_FACTS, TableFacts, english, recurrence_words
+from logiclens.formula.english import FOUND_LEAST, NO_FACTS, TableFacts, english, printed_order, recurrence_words
 from logiclens.formula.groups import NO_GROUPS, Groups
 from logiclens.formula.packed_rows import (
     PackedRows,
@@ -296,11 +296,17 @@ class DecisionRules:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The formulas in English, one sentence per class, in the order in which they decide."""
-        # A complement refers to another class, which is said first.
-        stated = sorted(self.rules, key=lambda rule: rule.is_complement)
+        return tuple(self.sentence(self.rules[place]) for place in self.printed)
+
+    @property
+    def printed(self) -> tuple[int, ...]:
+        """The places of the classes in the order of print: that in which they decide, if there is one.
+
+        A class without rules comes last, and so does a complement, which refers to another class.
+        """
         if self.resolve == "order" and len(self.order) > 1:
-            stated = [self.rules[place] for place in self.order]
-        return tuple(map(self.sentence, stated))
+            return tuple(sorted(self.order, key=lambda place: not self.rules[place].cubes))
+        return tuple(sorted(range(len(self.rules)), key=lambda place: self.rules[place].is_complement))
 
     def sentence(self, rule: Rule) -> str:
         """Return what the rules say of one class, in English.
@@ -388,6 +394,27 @@ class DecisionRules:
         ]
         ranks = {place: rank for rank, place in enumerate(self.order)} if self.resolve == "order" else {}
         return tuple(sorted(lines, key=lambda line: (ranks.get(line.rule, 0), -line.confidence)))
+
+    @property
+    def turns(self) -> tuple[tuple[int, Cube], ...]:
+        """All cubes in the order in which they decide, each with the place of its class.
+
+        With `resolve="order"` that is the order of print. The answers are those of `decisions`.
+        """
+        if self.resolve != "order":
+            return tuple((line.rule, line.cube) for line in self.decisions)
+        return tuple((place, cube) for place in self.order for cube in self.in_turn(self.rules[place]))
+
+    def in_turn(self, rule: Rule) -> tuple[Cube, ...]:
+        """Return the cubes of a class; where the class is the answer, the first of them that fires decides.
+
+        Args:
+            rule: the rule of the class, one of these rules.
+        """
+        if self.resolve == "order":
+            return printed_order(rule.cubes, self.predicates)
+        trust = dict(zip(rule.cubes, rule.confidence, strict=False))
+        return tuple(sorted(rule.cubes, key=lambda cube: -trust[cube]))
 
     def pack(self, table: RowsLike, names: Sequence[str] | None = None) -> PackedRows:
         """Return the concepts that the formulas use, packed: computed from raw columns, or taken if they are columns.

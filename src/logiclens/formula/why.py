@@ -188,7 +188,7 @@ def why(rules: DecisionRules, row: Any) -> Why:
         if place >= 0 and classes[place].is_complement:
             return Why(answer, f"{said}, because {_otherwise(classes[place])}", None, classes)
         if answer is not None:
-            return Why(answer, f"{said}, because no other formula fires", _best(classes[place]), classes)
+            return Why(answer, f"{said}, because no other formula fires", _deciding(rules, classes[place]), classes)
         several = f"{' and '.join(str(reason.label) for reason in fired)} fire" if fired else "no formula fires"
         return Why(None, f"nobody decides, because {several}", None, classes)
     if place >= 0 and classes[place].is_complement:
@@ -204,14 +204,10 @@ def why(rules: DecisionRules, row: Any) -> Why:
     return Why(answer, f"{said}, because no formula fires and this is the answer otherwise", None, classes)
 
 
-def _best(reason: ClassReason) -> CubeReason:
-    """Return the fired cube with the highest confidence; the first of equals."""
-    return max(reason.fired, key=lambda cube: cube.confidence)
-
-
 def _deciding(rules: DecisionRules, reason: ClassReason) -> CubeReason:
-    """Return the fired cube that decides: the first one with an order, else the one with the highest confidence."""
-    return reason.fired[0] if rules.resolve == "order" else _best(reason)
+    """Return the fired cube of a class that decides."""
+    fired = {cube.cube: cube for cube in reason.fired}
+    return next(fired[cube] for cube in rules.in_turn(rules.rule(reason.label)) if cube in fired)
 
 
 def _otherwise(reason: ClassReason) -> str:

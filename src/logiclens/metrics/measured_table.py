@@ -316,15 +316,18 @@ class MeasuredTable:
         for place, rule in enumerate(rules.rules):
             sides = self._sides(member[place])
             wholes = self._cells(whole, place, sides)
-            cubes = [] if rule.is_complement else [
-                (cube, self._cells(fired[place], at, sides)) for at, cube in enumerate(rule.cubes)
-            ]  # fmt: skip
             decided = self._decided(said[place], sides)
+            by_cube, left = {}, said[place]
+            for cube in rules.in_turn(rule):
+                fires = fired[place][rule.cubes.index(cube)]
+                by_cube[cube] = self._decided(left & fires, sides)
+                left = left & ~fires
+            cubes = [(cube, self._cells(fired[place], at, sides), by_cube[cube]) for at, cube in enumerate(rule.cubes)]
             per_class.append(
                 [
                     ClassStatistics(
-                        rule.label, rule.formula, cube_statistics(None, wholes[at]),
-                        tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes), decided[at],
+                        rule.label, rule.formula, cube_statistics(None, wholes[at], decided[at]),
+                        tuple(cube_statistics(cube, cells[at], own[at]) for cube, cells, own in cubes), decided[at],
                     )
                     for at in range(len(self._groups) + 1)
                 ]

@@ -126,7 +126,9 @@ class CubeStatistics:
     """Statistics of one cube, or of a whole formula if `cube` is None.
 
     `alone_in_class` is the weight of the rows of the class on which only this cube of its formula fires; for a whole
-    formula, of those on which no other class's formula fires. All shares are computed from it and the table.
+    formula, of those on which no other class's formula fires. All shares are computed from it and the table, but for
+    `decided`: the share that has the class, of the rows that the cube decides. It decides a row if the class is the
+    answer and no cube of the class before it fires. None: that was not counted.
 
     >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2)
     >>> print(counted.confidence)
@@ -138,12 +140,18 @@ class CubeStatistics:
     cube: Cube | None
     table: TwoByTwo
     alone_in_class: float
+    decided: Share | None = None
 
     @property
     def support(self) -> Share:
         """Rows it fires on, of all rows."""
         fires, silent = self._fires, self.table.silent_in_class + self.table.silent_elsewhere
         return Share(fires, fires + silent)
+
+    @property
+    def decides(self) -> Share:
+        """Rows it decides, of all rows; no rows if that was not counted."""
+        return Share(0, 0) if self.decided is None else Share(self.decided.total, self.support.total)
 
     @property
     def coverage(self) -> Share:
@@ -214,6 +222,7 @@ class CubeStatistics:
             known(self.lift_low),
             known(self.lift_high),
             self.table,
+            None if self.decided is None else self.decided.record(),
         )
 
 
@@ -227,7 +236,10 @@ class LiteralRecord:
 
 @dataclass(frozen=True)
 class CubeRecord:
-    """The statistics of a cube, or of a whole formula (`literals` is None), as they are written."""
+    """The statistics of a cube, or of a whole formula (`literals` is None), as they are written.
+
+    Results of earlier versions have no `decided`.
+    """
 
     literals: tuple[LiteralRecord, ...] | None
     text: str
@@ -239,6 +251,7 @@ class CubeRecord:
     lift_low: float | None
     lift_high: float | None
     table: TwoByTwo
+    decided: ShareRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -473,11 +486,13 @@ def answer_costs(costs: Sequence[Costs], said: Confusion) -> tuple[AnswerCost, .
     return (of(None, float((counts * each).sum())), *map(of, said.labels, always.tolist()))
 
 
-def cube_statistics(cube: Cube | None, cells: NDArray[np.float64]) -> CubeStatistics:
-    """Return the statistics of a cube, or of a whole formula, from the six cells of `count_fired`."""
+def cube_statistics(
+    cube: Cube | None, cells: NDArray[np.float64], decided: DecisionStatistics | None = None
+) -> CubeStatistics:
+    """Return the statistics of a cube, or of a whole formula, from the cells of `count_fired` and what it decides."""
     silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
     table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent)
-    return CubeStatistics(cube, table, alone_in_class)
+    return CubeStatistics(cube, table, alone_in_class, None if decided is None else decided.precision)
 
 
 def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
@@ -492,7 +507,17 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
     >>> union_record([one, two], "both").table
     TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3)
     """
-    counted = _union([CubeStatistics(None, cube.table, cube.unique_coverage.hits) for cube in cubes])
+    counted = _union(
+        [
+            CubeStatistics(
+                None,
+                cube.table,
+                cube.unique_coverage.hits,
+                None if cube.decided is None else Share(cube.decided.hits, cube.decided.total),
+            )
+            for cube in cubes
+        ]
+    )
     return replace(counted.record(DNF.true), text=text)
 
 
@@ -509,7 +534,9 @@ def _union(cubes: Sequence[CubeStatistics]) -> CubeStatistics:
         first.fires_in_class + first.silent_in_class - fires_in_class,
         first.fires_elsewhere + first.silent_elsewhere - fires_elsewhere,
     )
-    return CubeStatistics(None, table, sum(cube.alone_in_class for cube in cubes))
+    shares = [cube.decided for cube in cubes if cube.decided is not None]
+    decided = Share(sum(share.hits for share in shares), sum(share.total for share in shares)) if shares else None
+    return CubeStatistics(None, table, sum(cube.alone_in_class for cube in cubes), decided)
 
 
 def known(value: float) -> float | None:
@@ -526,7 +553,7 @@ class RuleStatistics:
     """Statistics of each class on all rows and on each subgroup; `source` says which rows these are.
 
     Precision, recall and F1 of a class measure the decision of the rules. Support, coverage and confidence of a cube
-    count the rows it fires on, whichever class decides there.
+    count the rows it fires on, whichever cube decides there; `decided` counts the rows that it decides.
 
     `by` names what defines the subgroups, None without subgroups; `weight` is the total weight of the `n_rows` rows.
     `headings` says each class with the name of the target, such as "died is yes", where that is known. `rules` are the
@@ -602,8 +629,9 @@ class RuleStatistics:
             cube: the condition, or `"whole formula"`.
             words: the condition in words; of the whole formula its sentence, in which cubes that differ in one category
                 only are one condition.
-            support, coverage, unique_coverage, confidence, prevalence: the shares of `CubeStatistics`, from 0 to 1, NaN
-                of no rows; each with `_low` and `_high` (95% Wilson interval), `_hits` and `_total` (what was counted).
+            support, decides, coverage, unique_coverage, confidence, prevalence: the shares of `CubeStatistics`, from 0
+                to 1, NaN of no rows; each with `_low` and `_high` (95% Wilson interval), `_hits` and `_total` (what was
+                counted).
             decision_precision, decision_recall, decision_f1: how the rules decide for the class; the same in all its
                 rows.
             lift, lift_low, lift_high: confidence / prevalence, and its interval.
@@ -662,7 +690,7 @@ class RuleStatistics:
         weighed = "" if self.weight == self.n_rows else f", weight {count_text(self.weight)}"
         blocks = [
             f"rule statistics on {self.source} (n = {self.n_rows:,}{weighed}), with intervals of 95% after Wilson; "
-            "a class by what the rules decide, a rule by where it fires"
+            "a class by what the rules decide, a rule by where it fires and by what it decides"
         ]
         blocks += [
             _block(counted, self.lines(counted), heading)
@@ -735,16 +763,16 @@ def rule_statistics(
     <BLANKLINE>
     ill: 3 of 6 rows (50.0%)
       decided for 3 of 6 rows: precision 66.7% (20.8–93.9%), recall 66.7% (20.8–93.9%), F1 66.7%
-      fires on  finds               unique  right when it fires   lift  rule
-      33.3%     66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old is true and smoker is true
-      33.3%     33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis is true
-      50.0%     66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.3×  whole formula
+      fires on  decides  finds               unique  right when it fires   lift  rule
+      33.3%     33.3%    66.7% (20.8–93.9%)  33.3%   100.0% (34.2–100.0%)  2.0×  old is true and smoker is true
+      33.3%     16.7%    33.3% (6.1–79.2%)   0.0%    50.0% (9.5–90.5%)     1.0×  sepsis is true
+      50.0%     50.0%    66.7% (20.8–93.9%)  66.7%   66.7% (20.8–93.9%)    1.3×  whole formula
     <BLANKLINE>
     well: 3 of 6 rows (50.0%)
       decided for 2 of 6 rows: precision 100.0% (34.2–100.0%), recall 66.7% (20.8–93.9%), F1 80.0%
-      fires on  finds                 unique  right when it fires   lift  rule
-      50.0%     100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  old is not true
-      50.0%     100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.0×  whole formula
+      fires on  decides  finds                 unique  right when it fires   lift  rule
+      50.0%     33.3%    100.0% (43.9–100.0%)  100.0%  100.0% (43.9–100.0%)  2.0×  old is not true
+      50.0%     33.3%    100.0% (43.9–100.0%)  66.7%   100.0% (43.9–100.0%)  2.0×  whole formula
     >>> print(counted["ill"].cubes[1].coverage)
     33.3% (6.1–79.2%), 1 of 3
     """
@@ -767,13 +795,18 @@ def rule_statistics(
         fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.cubes]
         whole = counts(wholes, column, place)
         decided = count_decided(said[:, place], column, weights, group, len(subgroups))
-        cubes = [(cube, counts(fired, column, which)) for which, cube in enumerate(rule.cubes)]
+        by_cube, left = {}, said[:, place]
+        for cube in rules.in_turn(rule):
+            fires = packed.unpack(fired[rule.cubes.index(cube)])
+            by_cube[cube] = count_decided(left & fires, column, weights, group, len(subgroups))
+            left = left & ~fires
+        cubes = [(cube, counts(fired, column, which), by_cube[cube]) for which, cube in enumerate(rule.cubes)]
         # All rows first, then each subgroup.
         per_class.append(
             [
                 ClassStatistics(
-                    rule.label, rule.formula, cube_statistics(None, whole[at]),
-                    tuple(cube_statistics(cube, cells[at]) for cube, cells in cubes), decided[at],
+                    rule.label, rule.formula, cube_statistics(None, whole[at], decided[at]),
+                    tuple(cube_statistics(cube, cells[at], own[at]) for cube, cells, own in cubes), decided[at],
                 )
                 for at in range(len(subgroups) + 1)
             ]
@@ -896,7 +929,7 @@ def _shown(value: Any) -> str:
 def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics, words: str) -> dict[str, Any]:
     record: dict[str, Any] = {"subgroup": subgroup, "class": counted.name}
     record |= {"cube": "whole formula" if rule.cube is None else str(rule.cube), "words": words}
-    for name, share in {**rule.shares, "prevalence": rule.prevalence}.items():
+    for name, share in {**rule.shares, "prevalence": rule.prevalence, "decides": rule.decides}.items():
         record |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
         record |= {f"{name}_hits": share.hits, f"{name}_total": share.total}
     decided = counted.decision
@@ -909,12 +942,13 @@ def _record(subgroup: str, counted: ClassStatistics, rule: CubeStatistics, words
 
 
 def _block(counted: ClassStatistics, rules: Sequence[tuple[str, CubeStatistics]], heading: str) -> str:
-    lines = [["fires on", "finds", "unique", "right when it fires", "lift", "rule"]]
+    lines = [["fires on", "decides", "finds", "unique", "right when it fires", "lift", "rule"]]
     for words, rule in rules:
         support, unique = (percent(share.value, 1) for share in (rule.support, rule.unique_coverage))
         # Its interval is that of the confidence, times the same number.
         lift, _ = times(rule.lift)
-        lines.append([support, rule.coverage.percent, unique, rule.confidence.percent, lift, words])
+        decides = percent(rule.decides.value, 1)
+        lines.append([support, decides, rule.coverage.percent, unique, rule.confidence.percent, lift, words])
     share = counted.prevalence
     head = f"{heading}: {count_text(share.hits)} of {count_text(share.total)} rows ({percent(share.value, 1)})"
     return f"{head}\n  {counted.decision}\n{aligned(lines)}"

@@ -211,13 +211,13 @@ def statistics_html(statistics: RuleStatistics) -> str:
             f"{_text(f'{statistics.by} = {name}')}</summary>"
             f"{_statistics_table(statistics, classes)}</details>"
         )
-    wilson = "Intervals are of 95%, after Wilson. A class by what the rules decide, a rule by where it fires."
-    parts.append(_faint(wilson))
+    wilson = "Intervals are of 95%, after Wilson. A class by what the rules decide, a rule by where it fires"
+    parts.append(_faint(f"{wilson} and by what it decides."))
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
 
 
 def _statistics_table(statistics: RuleStatistics, classes: Sequence[ClassStatistics]) -> str:
-    words = ("class", "rule", "fires on", "finds", "unique", "right when it fires", "lift")
+    words = ("class", "rule", "fires on", "decides", "finds", "unique", "right when it fires", "lift")
     head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{word}</th>' for word in words)
     rows = []
     for counted, heading in zip(classes, statistics.headings, strict=True):
@@ -227,6 +227,7 @@ def _statistics_table(statistics: RuleStatistics, classes: Sequence[ClassStatist
             cell = _CELL if place == 0 else _FOLLOWING
             numbers = (
                 percent(line.support.value, 1),
+                percent(line.decides.value, 1),
                 line.coverage.percent,
                 percent(line.unique_coverage.value, 1),
                 line.confidence.percent,
@@ -237,7 +238,7 @@ def _statistics_table(statistics: RuleStatistics, classes: Sequence[ClassStatist
         share = counted.prevalence
         has = f"{count_text(share.hits)} of {count_text(share.total)} rows ({percent(share.value, 1)}) have the class"
         rows.append(
-            f'<tr><td colspan="6" style="{_FOLLOWING};{_FAINT}">{_text(f"{has}; {counted.decision}")}</td></tr>'
+            f'<tr><td colspan="7" style="{_FOLLOWING};{_FAINT}">{_text(f"{has}; {counted.decision}")}</td></tr>'
         )
     return (
         f'<table style="border-collapse:collapse;margin:0"><thead><tr>{head}</tr></thead>'

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from logiclens import __version__
 from logiclens.errors import LogicLensError, collected_warnings, quoted
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
-from logiclens.estimator.inputs import SetAside
+from logiclens.estimator.inputs import SetAside, teacher_name
 from logiclens.explain.candidates import best_literal
 from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.leaning import Leaning, leanings
@@ -38,7 +38,6 @@ from logiclens.metrics.rule_statistics import (
     Confusion,
     RuleStatistics,
     Share,
-    ShareRecord,
     answer_costs,
     confusion,
     count_decided,
@@ -83,8 +82,9 @@ from logiclens.words import percent
 DATE, DURATION = KINDS["date"], KINDS["timedelta"]
 MOST_ROWS = 1_000
 """The most held-out rows that a result contains."""
-TELLTALE = 0.97
-"""The accuracy from which on a single condition may be the outcome under another name."""
+TELLTALE = 0.95
+"""The mean share of the rows of a class and of the other rows that a single condition tells, from which on it may be
+the outcome under another name. Always saying the most frequent class tells a half."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,6 @@ class ModelMeasurement:
                 Relevance(lean.concept, lean.relevance, lean.used, lean.reason, self._words(lean.concept))
                 for lean in self._leanings(explained)
             ),
-            decided=self._decided(head),
             gaps=tuple(self._gaps(cube) for cube in self.rules.rules[head].cubes),
         )
 
@@ -210,18 +209,6 @@ class ModelMeasurement:
             return explained
         reason = f"{explained.reason.rstrip('.')}; {rules.class_words(explained.name)} where no rule fires."
         return replace(explained, reason=reason)
-
-    def _decided(self, head: int) -> tuple[ShareRecord, ...]:
-        """Return how often each cube of a class is right on the rows that get the class and on which it fires."""
-        told = self.rules.fires(self.packed)[:, head]
-        if not self.rules.multilabel:
-            told = self.rules.predict_places(self.packed) == head
-        shares = []
-        for cube in self.rules.rules[head].cubes:
-            rows = told & DNF([cube]).evaluate(self.packed)
-            right = rows & self.truth[:, head]
-            shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
-        return tuple(shares)
 
     def _gaps(self, cube: Cube) -> tuple[GapCount, ...]:
         """Return on how many rows that a cube fires on a value is missing, for each condition that this satisfies."""
@@ -302,10 +289,7 @@ class ModelMeasurement:
         if self.aside.table.is_multilabel:
             return []
         name, right = self._most_frequent()
-        one = name.removeprefix("not ")
-        is_rest = one != name and one in self.aside.table.class_names
-        said = f"never {one}" if is_rest else f"always {name}"
-        return [_share(f"for comparison: {self.source.target} is {said}", right, self.weight)]
+        return [_share(f"for comparison: {self.source.target} is always {name}", right, self.weight)]
 
     def headline(self) -> Headline | None:
         """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
@@ -349,21 +333,24 @@ class ModelMeasurement:
 
     def warnings(self) -> list[str]:
         """Return reasons to doubt the data: a single condition that predicts a class almost perfectly."""
-        table, said = self.aside.table, []
-        if not table.is_multilabel:
-            for head, literal in enumerate(self.simplest):
-                fires = (literal | DNF.false).evaluate(table.boolean(), table.names)
-                share = float(np.average(fires == self.truth[:, head], weights=self.weight))
-                least = float(np.average(self.truth[:, head], weights=self.weight))
-                if share >= TELLTALE and max(least, 1 - least) < TELLTALE - 0.05:
-                    words = condition_words(literal, self.model.schema_.predicates, self.rules.facts)
-                    said.append(
-                        f"one condition alone, {words}, tells whether {self.source.target} is "
-                        f"{table.class_names[head]} in {percent(share, 1)} of the rows: "
-                        "was it known before the outcome, or is it the outcome under another name?"
-                    )
-                    break
-        return said
+        tables = (self.model.table_, self.aside.table)
+        if self.aside.table.is_multilabel:
+            return []
+        weight = np.concatenate([table.weight for table in tables])
+        truth = np.concatenate([table.targets() > 0 for table in tables])
+        for head, literal in enumerate(self.simplest):
+            fires = np.concatenate([(literal | DNF.false).evaluate(table.boolean(), table.names) for table in tables])
+            right, sides = fires == truth[:, head], (truth[:, head], ~truth[:, head])
+            told = [float(weight[rows & right].sum() / weight[rows].sum()) for rows in sides]
+            if np.mean(told) >= TELLTALE:
+                words = condition_words(literal, self.model.schema_.predicates, self.rules.facts)
+                share = percent(float(np.average(right, weights=weight)), 1)
+                name = f"{self.source.target} is {self.aside.table.class_names[head]}"
+                return [
+                    f"one condition alone, {words}, tells whether {name} on {share} of the rows: is it known before "
+                    "the outcome, or is it the outcome under another name?"
+                ]
+        return []
 
     def confusion(self) -> Confusion | None:
         """Return the confusion matrix of the model; None with several labels per row."""
@@ -570,6 +557,7 @@ def result_of(
         notes=(*told.warnings(), *explanation.notes, *getattr(model.booleaniser_, "notes_", ())),
         headline=told.headline(),
         costs=told.costs(),
+        teacher=None if model.teacher is None else teacher_name(model.teacher),
         inputs=told.inputs(),
         knowledge=tuple(Constraint(one.constraint, one.holds, one.reason) for one in model.knowledge_proofs()),
         protected=tuple(_protected(model, rules, column) for column in getattr(model, "_protected", {})),

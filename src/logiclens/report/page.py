@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
+    ClassRecord,
+    Confusion,
     CubeRecord,
     DecisionRecord,
     Share,
     ShareRecord,
     TwoByTwo,
+    Z,
     shown_confusions,
 )
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
@@ -167,8 +170,7 @@ def class_views(result: Result, *, apart: bool = False) -> tuple[ClassView, ...]
         apart: whether each cube has a card of its own, so that it can be edited. Default: False, cubes that differ in
             one category are one rule.
     """
-    places = sorted(range(len(result.classes)), key=lambda place: result.rules.rules[place].is_complement)
-    return tuple(_class_view(place, result, apart) for place in places)
+    return tuple(_class_view(place, result, apart) for place in result.rules.printed)
 
 
 def _class_view(place: int, result: Result, apart: bool) -> ClassView:
@@ -223,6 +225,51 @@ def _constant(rule: Rule, rules: RuleSet) -> str:
     return "always" if rule.cubes or rules.is_rest(rule) else "never"
 
 
+def nothing_learned(result: Result) -> str:
+    """Return the sentence that neither rules nor network are measurably better than chance; or nothing.
+
+    Rules that explain a teacher, or that are chosen by costs, are not judged by how often they are right.
+    """
+    both = [table for table in (result.confusion, result.confusion_of_rules) if table is not None]
+    tables = [table for table in both if _right(table).total]
+    if not tables or result.teacher is not None or result.costs or any(map(_beats_constants, tables)):
+        return ""
+    right = _right(tables[-1])
+    chance, _ = _chance(tables[-1])
+    return (
+        f"Nothing was learned: on {counted_rows(result)} the rules are right on {share_words(right, digits=1)}, "
+        f"which is no more often than chance ({percent(chance, 1)})."
+    )
+
+
+def _right(table: Confusion) -> Share:
+    """Return how often the answers of a confusion matrix are right; its columns are the labels, then "undecided"."""
+    return Share(sum(row[place] for place, row in enumerate(table.counts)), sum(map(sum, table.counts)))
+
+
+def _chance(table: Confusion) -> tuple[float, float]:
+    """Return how often the answers of a confusion matrix would be right by chance, and the variance of that share.
+
+    By chance they are right on p = Σ p_k q_k of n rows, if p_k of the rows have class k and q_k get it. The variance is
+    [p + p² − Σ p_k q_k (p_k + q_k)] / n (Fleiss, Cohen and Everitt 1969).
+    """
+    n_rows = sum(map(sum, table.counts))
+    shares = [
+        (sum(row) / n_rows, sum(other[place] for other in table.counts) / n_rows)
+        for place, row in enumerate(table.counts)
+    ]
+    chance = sum(has * gets for has, gets in shares)
+    variance = chance + chance**2 - sum(has * gets * (has + gets) for has, gets in shares)
+    return chance, max(variance, 0.0) / n_rows
+
+
+def _beats_constants(table: Confusion) -> bool:
+    """Return whether answers are right measurably more often than by chance, or than the most frequent class."""
+    right, (chance, variance) = _right(table), _chance(table)
+    always = Share(max(map(sum, table.counts)), right.total)
+    return right.value > min(always.high, chance + Z * math.sqrt(variance))
+
+
 def no_better(result: Result) -> str:
     """Return the warning that one constant answer is as often right, or where costs are known as cheap; or nothing.
 
@@ -237,6 +284,8 @@ def no_better(result: Result) -> str:
             f"and always saying “{best.answer}” costs {best.total:,.6g}."
         )
     head = _headline(result)
+    if nothing := nothing_learned(result):
+        return nothing
     if head is None or (head.right.value or 0) > (head.always_right.value or 0):
         return ""
     rows, always = counted_rows(result), f"always saying “{head.always}”"
@@ -253,6 +302,20 @@ def no_better(result: Result) -> str:
     return (
         f"On {rows}, these rules are right less often than {always}, but they find {enumeration(found)}: use them only "
         "where that is worth more errors."
+    )
+
+
+def no_better_than_chance(measured: ClassRecord) -> str:
+    """Return the sentence that the rules of a class are measurably no better than chance; or nothing."""
+    decision, prevalence = measured.decision, measured.prevalence
+    if decision is None or not decision.precision.total or _beats_chance(decision, prevalence):
+        return ""
+    if (decision.precision.value or 0) > prevalence.high:
+        return ""
+    return (
+        f"its rules are no better than chance and are not shown: {share_words(decision.precision)} of the "
+        f"{count_with_noun(decision.precision.total, 'row')} that they decide have the class, and "
+        f"{percent(prevalence.value, 1)} of all."
     )
 
 
@@ -278,8 +341,9 @@ def line_words(cube: CubeRecord, name: str) -> str:
 
 
 def _deciding_words(fires: float, decides: float) -> str:
-    """Say how many of the rows on which a rule fires it decides, where it does not decide all of them."""
-    return f"It decides {count_text(decides) if decides else 'none'} of these {count_text(fires)} rows."
+    """Say how many of the rows on which a rule fires it decides."""
+    many = "all" if math.isclose(fires, decides) else count_text(decides) if decides else "none"
+    return f"It decides {many} of these {count_text(fires)} rows."
 
 
 def decision_words(decision: DecisionRecord | None, name: str) -> str:
@@ -308,7 +372,7 @@ def _line(words: str, cube: CubeRecord, name: str, base: float | None, decided: 
     return RuleLine(
         words=words,
         conditions=(),
-        sentence=f"{sentence} {_deciding_words(fires, right.total)}" if less else sentence,
+        sentence=sentence if decided is None or not fires else f"{sentence} {_deciding_words(fires, right.total)}",
         is_decided=decided is not None,
         right=share_and_interval(right),
         right_bar=bar(right, base),
@@ -488,14 +552,11 @@ def _headline(result: Result) -> Headline | None:
     confusion = result.confusion_of_rules
     if result.headline is not None or confusion is None:
         return result.headline if result.headline is None or result.headline.right.total else None
-    # Answers are in the order of the labels, then "undecided": the diagonal holds the right answers.
-    totals = [sum(row) for row in confusion.counts]
-    if not sum(totals):
+    totals, right = [sum(row) for row in confusion.counts], _right(confusion)
+    if not right.total:
         return None
-    right = sum(row[i] for i, row in enumerate(confusion.counts) if i < len(row))
     most = max(range(len(totals)), key=lambda i: totals[i])
-    shares = [Share(hits, sum(totals)).record() for hits in (right, totals[most])]
-    return Headline(shares[0], confusion.labels[most], shares[1])
+    return Headline(right.record(), confusion.labels[most], Share(totals[most], right.total).record())
 
 
 def tiles(result: Result) -> tuple[Tile, ...]:

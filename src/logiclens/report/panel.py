@@ -208,7 +208,7 @@ def panel_data(result: Result, read: Sequence[tuple[int, ReadRule]]) -> dict[str
             for i, rule in read
         ],
         # The cubes in the order in which they decide.
-        "order": [number[line.rule, line.cube] for line in rules.decisions],
+        "order": [number[turn] for turn in rules.turns],
         "alone": rules.resolve == "none" and not any(rule.is_complement for rule in rules.rules),
         "by_trust": rules.resolve == "confidence" and not any(rule.is_complement for rule in rules.rules),
         "otherwise": -1 if rules.otherwise is None else rules.otherwise,

@@ -128,9 +128,9 @@ class GapCount:
 class ClassResult:
     """The formula of one class in words and symbols, how good it is, and what the network depends on.
 
-    `decided` has, for each cube, the share that has the class among the rows on which the cube fires and the class is
-    the answer. `gaps` has, for each cube, its conditions that a missing value satisfies too. Folders of earlier
-    versions lack both.
+    `decided` is from folders of earlier versions, whose statistics of a cube lack it: for each cube, the share that has
+    the class among the rows on which the cube fires and the class is the answer. `gaps` has, for each cube, its
+    conditions that a missing value satisfies too; folders of earlier versions lack it.
     """
 
     name: str
@@ -384,6 +384,7 @@ class Result:
     knowledge_cost: tuple[Comparison, ...] = ()
     editing: Editing | None = None
     costs: tuple[AnswerCost, ...] = ()
+    teacher: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""

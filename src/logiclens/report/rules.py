@@ -56,8 +56,8 @@ Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]
 class ReadRule:
     """A rule as it is read: one cube, or cubes that differ in one category only, which are one condition in words.
 
-    `decided` is the share that has the class of the rows on which it fires and its class is the answer, if counted.
-    `gaps` are its conditions that a missing value satisfies too, as far as they were counted.
+    `decided` is the share that has the class of the rows that it decides, if counted. `gaps` are its conditions that a
+    missing value satisfies too, as far as they were counted.
     """
 
     cubes: tuple[Cube, ...]
@@ -100,7 +100,8 @@ def read_rules(
     """
     rule = rules.rule(measured.name)
     at = {cube: place for place, cube in enumerate(rule.cubes)}
-    decided = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    earlier = (entry.decided if entry is not None else ()) or (None,) * len(at)
+    decided = [cube.decided or share for cube, share in zip(measured.cubes, earlier, strict=True)]
     gaps = (entry.gaps if entry is not None else ()) or ((),) * len(at)
     again = _recurs(rule, measured.cubes, stability)
     unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)

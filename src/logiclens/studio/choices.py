@@ -46,12 +46,14 @@ class Choices:
         excluded: columns that are left out.
         above: where a target of numbers is cut into two classes. Default: None, its values are the classes.
         by: the column by which groups are compared. Default: None.
+        positive: the value of the target whose rules are stated. Default: None, cross-validation chooses.
     """
 
     target: str
     excluded: tuple[str, ...] = ()
     above: float | None = None
     by: str | None = None
+    positive: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

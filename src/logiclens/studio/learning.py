@@ -109,7 +109,9 @@ def learn(folder: Path, progress: Callable[[ProgressState], object]) -> None:
     if choices is None:
         raise LogicLensError("nothing was chosen yet: name the target.")
     with collected_warnings():
-        model = EntropyClassifier(exact=True, set_aside=HELD_OUT, above=choices.above, verbose=False)
+        model = EntropyClassifier(
+            exact=True, set_aside=HELD_OUT, positive=choices.positive, above=choices.above, verbose=False
+        )
         model.fit(problem.frame, problem.labels, progress=progress)
         if model.set_aside_ is None:
             raise LogicLensError(f"{file.name} has too few rows to hold some of them out: take some dozens.")
@@ -135,4 +137,5 @@ def command(name: str, choices: Choices) -> str:
     words += [word for column in choices.excluded for word in ("--drop", column)]
     words += [] if choices.above is None else ["--above", repr(choices.above)]
     words += [] if choices.by is None else ["--by", choices.by]
+    words += [] if choices.positive is None else ["--positive", choices.positive]
     return shlex.join([*words, "--exact"])

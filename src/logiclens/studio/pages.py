@@ -88,6 +88,7 @@ def _columns(session: Session) -> str:
         excluded=excluded,
         above="" if chosen is None or chosen.above is None else f"{chosen.above:g}",
         by="" if chosen is None or chosen.by is None else chosen.by,
+        positive="" if chosen is None or chosen.positive is None else chosen.positive,
         guessed=chosen is None and view.guess,
         can_return=session.can_return,
         edits=session.edits if session.can_return else 0,

@@ -428,6 +428,7 @@ def read_choices(sent: Mapping[str, Any], session: Session) -> Choices:
         tuple(name for name in columns if name not in kept and name != target),
         number(sent, "above", "“Cut at”"),
         column(by, "the groups") if by else None,
+        sent_text(sent, "positive") or None,
     )
 
 

@@ -122,6 +122,7 @@ SETTINGS: dict[str, Check] = {
     "method": _one_of("search"),
     "min_support": _either(_nothing, _at_least_0),
     "penalty_weight": _at_least_0,
+    "positive": _either(_nothing, _text),
     "price": _either(_nothing, _share_below_1),
     "quantiles": _either(_nothing, _whole(2, 50)),
     "random_state": _either(_nothing, _whole(0, 2**32 - 1)),
@@ -136,7 +137,9 @@ SETTINGS: dict[str, Check] = {
     "validation": _share_below_1,
 }
 """The settings of an exact model of schema 3, each with the check of its value."""
-LATER_SETTINGS = ("above", "quantiles", "committee", "knowledge", "min_support", "split_by_time", "stable", "teacher")
+LATER_SETTINGS = (
+    "above", "quantiles", "committee", "knowledge", "min_support", "positive", "split_by_time", "stable", "teacher",
+)  # fmt: skip
 """Settings that came after schema 3; earlier folders do not have them."""
 SETTINGS_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
 """Settings that came with schema 3."""
