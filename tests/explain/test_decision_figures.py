@@ -93,7 +93,7 @@ def test_a_single_head_names_the_class_it_refuses():
 def test_rows_that_fire_several_formulas_or_none_are_counted():
     network = Rigged(4, [[0], [1]], boolean(lambda a, b, c, d: a & b))
     with pytest.warns(LogicLensWarning, match="always predicts"):
-        explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold")
+        explanation = explain_all(network, ConceptTable(GRID, NAMES), answer="threshold", output="logits")
     fired = explanation.fires(GRID, NAMES).sum(axis=1)
     firing = explanation.firing()
     assert [firing.none, firing.one, firing.several] == [(fired == 0).sum(), (fired == 1).sum(), (fired > 1).sum()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
@@ -126,12 +127,38 @@ def test_labels_never_choose_how_a_network_is_read(seed):
         network, X, one_hot, X, one_hot, concept_names=NAMES, class_names=class_names, score_against="network"
     )
     check(listed.explanations, np.eye(3, dtype=bool)[largest])
+    frame = pd.DataFrame(one_hot[:, [2, 0, 1]], columns=["blue", "red", "green"])
+    for how in ({"class_names": class_names}, {"class_names": class_names, "multilabel": True}):
+        reading = explain_all(network, X, frame, NAMES, **how).reading
+        assert (reading.targets() == one_hot).all()
+    assert [explained.name for explained in explain_all(network, X, frame[class_names], NAMES)] == class_names
+    with pytest.raises(LogicLensError, match=r"columns of the labels are 'blue', 'red', 'green', the classes 'a', "):
+        explain_all(network, X, frame, NAMES, ["a", "b", "c"])
     several = positive.astype(int)
     several[0] = [1, 1, 0]
     check(explain_all(network, X, several, NAMES, class_names, multilabel=True), positive)
     check(explain_all(network, X, one_hot, NAMES, class_names, multilabel=True), positive)
     with pytest.raises(LogicLensError, match=r"some rows have no 1, or several: .* pass multilabel=True"):
         explain_all(network, X, several, NAMES, class_names)
+
+
+def test_a_single_head_says_yes_of_class_1_whatever_labels_there_are():
+    network = Head(1, 0, lambda z: z)
+    for labels in (np.zeros(16, dtype=int), GRID[:, 0], GRID[:, :1], np.array(GRID[:, 0], dtype=object)):
+        (explained,) = explain_all(network, X, labels, NAMES)
+        assert explained.name == "1"
+        (explained,) = explain_all(network, X, labels, NAMES, ["alarm"])
+        assert explained.name == "alarm"
+        assert (explained.reading.targets()[:, 0] == np.ravel(labels).astype(int)).all()
+
+
+def test_heads_that_answer_alone_give_rules_with_several_labels():
+    network = Head(3, 1, lambda z: z)
+    with torch.no_grad():
+        answers = (network.body(X) >= 0).numpy()
+    for how in ({"answer": "threshold"}, {"multilabel": True}):
+        rules = explain_all(network, X, names=NAMES, **how).rules
+        assert (rules.predict(pd.DataFrame(GRID, columns=NAMES)) == answers).all()
 
 
 def test_labels_of_the_wrong_form_get_one_sentence():
@@ -158,6 +185,27 @@ def test_a_network_trained_to_end_in_a_sigmoid_is_explained_as_without_it():
     for model in (network, nn.Sequential(*body)):
         (explained,) = explain_all(model, rows, y, ["a", "b", "c"])
         assert str(explained) == '∀x: "1"(x) ↔ a(x) ∧ b(x)'
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        lambda p, weight: (weight.softmax(dim=1)[:, None] @ torch.stack([p, p], dim=1)).squeeze(1),
+        lambda p, weight: p @ torch.eye(1),
+        lambda p, weight: nn.functional.linear(p, torch.ones(1, 1)),
+        lambda p, weight: 100 * p,
+        lambda p, weight: p.exp(),
+    ],
+)
+def test_mixtures_of_probabilities_are_never_taken_for_logits(mixed):
+    class Mixed(Head):
+        def forward(self, concepts: Tensor) -> Tensor:
+            return mixed(torch.sigmoid(self.body(concepts)), self.gate(concepts))
+
+    network = Mixed(1, 0, lambda z: z)
+    network.gate = nn.Linear(4, 2)
+    with pytest.raises(LogicLensError, match='pass output="logits"'):
+        explain_all(network, X, names=NAMES)
 
 
 def test_outputs_that_say_nothing_get_one_sentence():
@@ -237,11 +285,14 @@ def test_a_bottleneck_sees_the_concepts_of_its_encoder(end, select, top, frozen)
 
 
 def test_an_encoder_that_says_nothing_gets_one_sentence():
+    # Its values would say so on some batches only.
     model = ConceptBottleneck(nn.Identity(), Head(1, 0, lambda z: z), names=NAMES)
-    with pytest.raises(LogicLensError, match=r'pass output="logits"'):
-        model.concepts(X * 0.5)
+    with pytest.raises(LogicLensError, match=r'pass output="logits" or output="probabilities" to ConceptBottleneck'):
+        model.concepts(X * 8 - 4)
     model = ConceptBottleneck(nn.Identity(), Head(1, 0, lambda z: z), names=NAMES, output="probabilities")
     torch.testing.assert_close(model.concepts(X * 0.5), X * 0.5, atol=1e-6, rtol=1e-4)
+    with pytest.raises(LogicLensError, match="no probabilities: some concepts are outside of"):
+        model.concepts(X * 100)
 
 
 def test_rows_that_are_given_twice_change_nothing():
@@ -273,6 +324,8 @@ def test_rows_in_the_form_of_other_libraries_get_one_sentence():
     network = EntropyNet(4, 2)
     with pytest.raises(LogicLensError, match=r"rows must be an array, .* got a DataLoader: .* torch\.cat"):
         explain_all(network, loader)
+    with pytest.raises(LogicLensError, match=r"rows must be an array, .* got a TensorDataset"):
+        explain_local(network, loader.dataset)
     with pytest.raises(LogicLensError, match=r"config must be a TrainConfig, got a Tensor"):
         fit(network, X, X[:, 0])
     for rows in (X, loader):

@@ -101,7 +101,7 @@ def test_concepts_are_the_sigmoid_or_softmax_of_the_encoder(exclusive):
 
 def test_hard_concepts_are_cut_at_half_and_pass_gradients():
     network = nn.Linear(3, 1, bias=False)
-    hard = ConceptBottleneck(nn.Identity(), network, hard=True)
+    hard = ConceptBottleneck(nn.Identity(), network, hard=True, output="logits")
     x = torch.tensor([[0.0, -1e-3, 2.0]], requires_grad=True)
     assert hard.concepts(x).tolist() == [[1.0, 0.0, 1.0]]
     hard(x).sum().backward()
@@ -115,7 +115,7 @@ def test_a_hard_network_sees_bits_only():
     logits = torch.randn(50, 4, generator=generator)
     stretched = logits * (0.1 + 5 * torch.rand(50, 4, generator=generator))
     network = EntropyNet(4, 2, generator=generator)
-    hard, soft = (ConceptBottleneck(nn.Identity(), network, hard=h) for h in (True, False))
+    hard, soft = (ConceptBottleneck(nn.Identity(), network, hard=h, output="logits") for h in (True, False))
     assert torch.equal(hard(logits), hard(stretched))
     assert torch.equal(hard(logits), network((logits >= 0).float()))
     assert not torch.allclose(soft(logits), soft(stretched))
@@ -140,7 +140,7 @@ def test_interventions_set_the_named_concepts_and_no_others():
 
 
 def test_exclusive_interventions_leave_a_distribution():
-    model = ConceptBottleneck(nn.Identity(), nn.Linear(3, 2), exclusive=True, names=["a", "b", "c"])
+    model = ConceptBottleneck(nn.Identity(), nn.Linear(3, 2), exclusive=True, names=["a", "b", "c"], output="logits")
     # So sure of `a` that the others underflow to 0: what they leave each other is known from the logits alone.
     logits = torch.tensor([[300.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
     shares = float(1 / (1 + np.exp(-1)))
@@ -158,7 +158,7 @@ def test_predictions_are_read_as_asked():
     network = nn.Linear(2, 2, bias=False)
     with torch.no_grad():
         network.weight.copy_(torch.tensor([[1.0, 0.0], [2.0, -4.0]]))
-    model = ConceptBottleneck(nn.Identity(), network, hard=True)
+    model = ConceptBottleneck(nn.Identity(), network, hard=True, output="logits")
     x = torch.tensor([[1.0, -1.0], [1.0, 1.0]])
     largest = model.intervene(x, {1: 1.0})
     assert largest.predictions_before.tolist() == [1, 0]
@@ -167,7 +167,7 @@ def test_predictions_are_read_as_asked():
     each = model.intervene(x, {1: 1.0}, answer="threshold")
     assert each.predictions_before.tolist() == [[1, 1], [1, 0]]
     assert each.changed.tolist() == [True, False]
-    one = ConceptBottleneck(nn.Identity(), nn.Linear(2, 1), hard=True).intervene(x, {0: 0})
+    one = ConceptBottleneck(nn.Identity(), nn.Linear(2, 1), hard=True, output="logits").intervene(x, {0: 0})
     assert one.predictions_before.shape == (2, 1)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted, quoted_names, warn
@@ -24,7 +24,7 @@ from logiclens.explain.choice import Choice
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
 from logiclens.explain.paper_method import Judge, Selection, select_paper
-from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.reading import Answer, Reading, check_rows, read
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.counted_rows import CountedRows
 from logiclens.formula.dnf import DNF, Complement, written
@@ -202,7 +202,8 @@ def explain_all(
         classes = [_searched_class(reading, judged, head, found.get(head), how) for head in heads]
         notes = notes_of(found, reading.class_names)
     _warn_of_unvarying(classes)
-    return Explanation(tuple(classes), notes, multilabel=multilabel)
+    each_alone = multilabel or (reading.answer == "threshold" and reading.n_heads > 1)
+    return Explanation(tuple(classes), notes, multilabel=each_alone)
 
 
 def explain_learned(
@@ -372,11 +373,7 @@ def _named_table(
                 "values alone. Further rows are passed as validation=..."
             )
         return _labelled(rows, multilabel)
-    if isinstance(rows, DataLoader | Dataset):
-        raise LogicLensError(
-            f"rows must be an array, a tensor, a frame or a ConceptTable, got a {type(rows).__name__}: put its batches "
-            "together first, such as torch.cat([x for x, y in loader])."
-        )
+    check_rows(rows)
     if isinstance(labels, ConceptTable):
         raise LogicLensError("labels must be the class of each row, got a ConceptTable: pass it as validation=...")
     return ConceptTable(rows, names, *_labels_and_classes(labels, class_names, multilabel))
@@ -405,6 +402,8 @@ def _labels_and_classes(
     except ValueError:
         # Rows of several lengths: ConceptTable says so.
         return labels, class_names
+    if array.ndim == 2 and hasattr(labels, "columns") and (multilabel or array.shape[1] > 1):
+        array, class_names = _columns_in_order(array, [str(column) for column in labels.columns], class_names)
     if multilabel:
         if array.ndim != 2:
             raise LogicLensError(
@@ -421,9 +420,33 @@ def _labels_and_classes(
                 "classes, pass multilabel=True."
             )
         return array.argmax(axis=1), class_names or [str(klass) for klass in range(array.shape[1])]
-    if array.ndim == 1 and array.dtype.kind in "OUST":
+    if array.ndim != 1:
+        return array, class_names
+    if array.dtype.kind == "O" and all(isinstance(label, Integral) for label in array):
+        array = array.astype(np.int64)
+    if class_names is not None and len(class_names) == 1:
+        # The name of a single head, which says yes or no.
+        class_names = [f"not {class_names[0]}", *class_names]
+    if array.dtype.kind in "OUST":
         return _numbers_of(array, class_names), class_names
+    if class_names is None and array.dtype.kind in "biu" and len(array) and array.max() < 1:
+        # No row of class 1: a single head is asked about it all the same.
+        class_names = ["0", "1"]
     return array, class_names
+
+
+def _columns_in_order(
+    matrix: NDArray[Any], columns: Sequence[str], class_names: Sequence[str] | None
+) -> tuple[NDArray[Any], Sequence[str]]:
+    """Return a frame of labels in the order of the classes, and their names; columns without names stay in order."""
+    if class_names is None or columns == [str(place) for place in range(len(columns))]:
+        return matrix, class_names or columns
+    if sorted(columns) != sorted(class_names):
+        raise LogicLensError(
+            f"the columns of the labels are {quoted_names(columns)}, the classes {quoted_names(class_names)}: they "
+            "must be the same."
+        )
+    return matrix[:, places(class_names, columns)], class_names
 
 
 def _numbers_of(labels: NDArray[Any], class_names: Sequence[str] | None) -> Any:
@@ -460,24 +483,24 @@ def _together(table: ConceptTable, other: ConceptTable) -> ConceptTable:
         for one in (table, other)
     ]
     _, first, group = np.unique(np.concatenate(parts), axis=0, return_index=True, return_inverse=True)
-    here, there = (
+    weight, other_weight = (
         np.bincount(rows, one.weight, minlength=len(first))
         for one, rows in zip((table, other), np.split(group.ravel(), [len(table)]), strict=True)
     )
-    # Each further row stands for the weight by which the other table has more of it.
-    more = np.flatnonzero(there > here)
-    if not len(more):
+    # Each added row stands for the weight by which the other table has more of it.
+    rows_to_add = np.flatnonzero(other_weight > weight)
+    if not len(rows_to_add):
         return table
     last = np.empty(len(first), dtype=np.intp)
     last[group.ravel()[len(table) :]] = np.arange(len(other))
-    added = other.take(last[more])
+    added = other.take(last[rows_to_add])
     return ConceptTable(
         np.concatenate([table.values, added.values]),
         table.names,
         np.concatenate([np.asarray(table.labels), np.asarray(added.labels)]) if labelled else None,
         table.class_names or None,
         table.exclusive,
-        np.concatenate([table.weight, (there - here)[more]]),
+        np.concatenate([table.weight, (other_weight - weight)[rows_to_add]]),
         table.groups.implied,
         table.literals,
     )
@@ -629,6 +652,7 @@ def bottleneck_table(
     """
     if not isinstance(model, ConceptBottleneck):
         raise LogicLensError(f"expected a ConceptBottleneck, got {type(model).__name__}: pass others to explain_all.")
+    check_rows(inputs)
     values = predict_concepts(model, inputs, device=device)
     named = names or model.names or [f"x{i}" for i in range(values.shape[1])]
     labels, class_names = _labels_and_classes(labels, class_names, multilabel)
@@ -642,7 +666,7 @@ def explain_bottleneck(
     names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     *,
-    validation: tuple[Any, Any] | None = None,
+    validation: Any = None,
     method: Method = "search",
     score_against: ScoreAgainst = "network",
     limits: FormulaLimits | None = None,
@@ -655,21 +679,22 @@ def explain_bottleneck(
 ) -> Explanation:
     """Return the formulas of all classes on raw inputs, ∀x: φ(g(x)) ↔ f(g(x)), the last equation of the paper's method.
 
+    `logiclens.explain.explain_class` says more of each option.
+
     Args:
         model: a trained bottleneck.
         inputs: the raw inputs whose answers are explained.
         labels: labels of the inputs; required for `score_against="labels"`.
         names: names of the concepts. Default: the names of the model.
         class_names: names of the classes.
-        validation: further raw inputs and their labels.
+        validation: further raw inputs, or a pair of raw inputs and their labels.
         method: method that chooses the formulas. Default: `"search"`.
         score_against: what the formulas are compared with. Default: the answers of the network.
         limits: limits on the formulas. Default: no limits.
         answer: rule that turns the outputs of the network into answers.
         output: what the outputs of the network behind the encoder are. Default: `"auto"`.
         select: a function that takes the outputs from what that network returns. Default: None.
-        multilabel: whether a row may have several classes. Default: False. `logiclens.explain.explain_class` describes
-            this parameter and the seven before it.
+        multilabel: whether a row may have several classes. Default: False.
         device: device of the encoder. Default: a CUDA device if there is one.
         progress: see `explain_class`.
 
@@ -685,7 +710,8 @@ def explain_bottleneck(
     >>> from logiclens.nn import ConceptBottleneck
     >>> inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> network = compile_formulas([parse("tall & ~dark")], ["tall", "dark"])
-    >>> model = ConceptBottleneck(torch.nn.Identity(), network, hard=True, names=("tall", "dark"))
+    >>> encoder = torch.nn.Identity()
+    >>> model = ConceptBottleneck(encoder, network, hard=True, names=("tall", "dark"), output="logits")
     >>> explanation = explain_bottleneck(model, inputs.repeat(10, 1) * 20 - 10, class_names=["alarm"], device="cpu")
     >>> print(explanation["alarm"].formula)
     tall & ~dark
@@ -693,8 +719,12 @@ def explain_bottleneck(
     table = bottleneck_table(model, inputs, labels, names, class_names, multilabel=multilabel, device=device)
     others = None
     if validation is not None:
+        is_pair = isinstance(validation, tuple) and len(validation) == 2
+        more_inputs, more_labels = validation if is_pair else (validation, None)
         classes = table.class_names or None
-        others = bottleneck_table(model, *validation, table.names, classes, multilabel=multilabel, device=device)
+        others = bottleneck_table(
+            model, more_inputs, more_labels, table.names, classes, multilabel=multilabel, device=device
+        )
     return explain_all(
         model.network,
         table,

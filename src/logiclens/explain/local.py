@@ -13,7 +13,7 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.explain.reading import Answer, Reading, read
+from logiclens.explain.reading import Answer, Reading, check_rows, read
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places
@@ -233,6 +233,7 @@ def _row_cube(formula: DNF | Complement, reading: Reading, row: int) -> Cube:
 
 
 def _one_row(row: Any, explanation: Explanation | None) -> ConceptTable:
+    check_rows(row)
     known = explanation[0].reading.table if explanation is not None else None
     if isinstance(row, ConceptTable) or hasattr(row, "columns"):
         table = as_table(row)

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
@@ -205,6 +206,15 @@ class Reading:
         )
 
 
+def check_rows(rows: Any) -> None:
+    """Raise an error if rows are a loader or a data set of torch."""
+    if isinstance(rows, DataLoader | Dataset):
+        raise LogicLensError(
+            f"rows must be an array, a tensor, a frame or a ConceptTable, got a {type(rows).__name__}: put its batches "
+            "together first, such as torch.cat([x for x, y in loader])."
+        )
+
+
 def read(
     network: nn.Module,
     table: ConceptTable,
@@ -350,5 +360,8 @@ def _class_names(table: ConceptTable, n_heads: int) -> tuple[str, ...]:
     if n_heads == 1 and len(names) == 2 and not table.is_multilabel:
         return names[1:]
     if names and len(names) != n_heads:
-        raise LogicLensError(f"the network has {n_heads} head(s), the rows name {len(names)} classes.")
+        raise LogicLensError(
+            f"the network has {n_heads} head(s), the rows name {len(names)} classes: pass class_names=..., one for "
+            "each head."
+        )
     return names or tuple(f"class {i}" for i in range(n_heads))

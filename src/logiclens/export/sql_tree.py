@@ -112,7 +112,7 @@ class Writer:
     def condition(self, tree: exp.Expr) -> str:
         """Return the text of a condition in one line, which begins with the name of the engine."""
         whole = exp.and_(self.guard(), tree, copy=False)
-        return f"/* {self.heading} */ {whole.sql(dialect=self.dialect)}"
+        return f"/* {self.heading} */ ({whole.sql(dialect=self.dialect)})"
 
     @property
     def heading(self) -> str:

@@ -46,7 +46,8 @@ class Intervention:
     >>> from logiclens.formula import parse
     >>> from logiclens.nn import ConceptBottleneck
     >>> network = compile_formulas([parse("tall & ~dark")], ["tall", "dark"])
-    >>> model = ConceptBottleneck(torch.nn.Identity(), network, hard=True, names=("tall", "dark"))
+    >>> encoder = torch.nn.Identity()
+    >>> model = ConceptBottleneck(encoder, network, hard=True, names=("tall", "dark"), output="logits")
     >>> changed = model.intervene(torch.tensor([[9.0, 9.0]]), {"dark": 0})
     >>> print(changed.predictions_before.tolist(), changed.predictions_after.tolist())
     [[0]] [[1]]
@@ -74,7 +75,7 @@ class ConceptBottleneck(nn.Module):
             concept. Default: False.
         names: names of the concepts; `x0`, `x1`, … by default.
         output: what the encoder returns: `"logits"`, `"probabilities"` or `"log-probabilities"`. Default: `"auto"`, by
-            its last operation; see `logiclens.explain.read`.
+            its last operation; an error if that says nothing.
         select: a function that takes the concepts from what the encoder returns, such as `lambda out: out["concepts"]`.
             Default: None, it returns the concepts.
 
@@ -105,6 +106,7 @@ class ConceptBottleneck(nn.Module):
                 raise LogicLensError(f"the {role} must be a torch module, got {type(part).__name__}.")
         check_output(output, ("auto", "logits", "probabilities", "log-probabilities"))
         self.output, self.select = output, select
+        self._traced: dict[tuple[int, bool], OutputKind | None] = {}
         self.encoder, self.network = encoder, network
         self.hard, self.exclusive = hard, exclusive
         self.names = None if names is None else tuple(names)
@@ -139,20 +141,27 @@ class ConceptBottleneck(nn.Module):
         if self.names is not None and logits.shape[1] != len(self.names):
             raise LogicLensError(f"the encoder returns {logits.shape[1]} concepts, but names has {len(self.names)}.")
         kind = self._encoder_kind(x, logits)
-        if kind == "logits":
-            return logits
-        return _logits_of(logits.exp() if kind == "log-probabilities" else logits, self.exclusive)
+        return logits if kind == "logits" else _logits_of(logits, kind, self.exclusive)
 
     def _encoder_kind(self, x: Tensor, outputs: Tensor) -> OutputKind:
-        """Return what the encoder returns, as it was said, or else by its last operation or its outputs."""
+        """Return what the encoder returns, as it was said, or else by its last operation, never by its values."""
         if self.output != "auto":
             return self.output
+        if not outputs.is_floating_point():
+            return "labels"
         kind = last_operation(outputs)
-        if kind is None and outputs.grad_fn is None:
-            # No gradients are recorded: trace one row, on a copy that is not in training.
-            kind = traced_kind(private_copy(self.encoder), x[:1], self.select)
         if kind is None:
-            kind = resolved(outputs.detach().double().cpu().numpy(), "auto", None, exclusive=False)
+            # No gradients are recorded, or parameters are frozen: trace a copy once.
+            place = (id(self.encoder), self.encoder.training)
+            if place not in self._traced:
+                encoder = private_copy(self.encoder).train(self.encoder.training)
+                self._traced[place] = traced_kind(encoder, x[:2], self.select)
+            kind = self._traced[place]
+        if kind is None:
+            raise LogicLensError(
+                "the last operation of the encoder does not say whether it returns logits or probabilities: pass "
+                'output="logits" or output="probabilities" to ConceptBottleneck.'
+            )
         return kind
 
     def concepts(self, x: Shaped[Tensor, "batch *features"]) -> Float[Tensor, "batch concept"]:
@@ -212,6 +221,8 @@ class ConceptBottleneck(nn.Module):
         concept_logits = self.concept_logits(x)
         seen = self.activate(concept_logits), self.activate(concept_logits, interventions)
         before, after = (selected(self.network(concepts), select) for concepts in seen)
+        if before.ndim == 1:
+            before, after = before[:, None], after[:, None]
         by_threshold = answer == "threshold" or (answer is None and before.shape[1] == 1)
         if by_threshold:
             traced = traced_kind(private_copy(self.network), seen[0][:1], select) if output == "auto" else None
@@ -269,9 +280,13 @@ class ConceptBottleneck(nn.Module):
         return concept
 
 
-def _logits_of(probabilities: Tensor, exclusive: bool) -> Tensor:
-    """Return logits whose softmax or sigmoid gives the probabilities."""
+def _logits_of(outputs: Tensor, kind: OutputKind, exclusive: bool) -> Tensor:
+    """Return logits whose softmax or sigmoid gives the concepts that an encoder returns as probabilities."""
+    outputs = outputs if outputs.is_floating_point() else outputs.float()
+    probabilities = outputs.exp() if kind == "log-probabilities" else outputs
     smallest = torch.finfo(probabilities.dtype).eps
+    if not bool(((probabilities >= -smallest) & (probabilities <= 1 + smallest)).all()):
+        raise LogicLensError(f"the encoder returns no {kind}: some concepts are outside of [0, 1].")
     if exclusive:
         return probabilities.clamp(min=smallest).log()
     return probabilities.clamp(smallest, 1 - smallest).logit()

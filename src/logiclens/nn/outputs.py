@@ -26,7 +26,7 @@ Select: TypeAlias = Callable[[Any], Tensor]
 CUTS: Mapping[OutputKind, float] = {
     "logits": 0.0,
     "probabilities": 0.5,
-    # Rounded as networks round it, so that a probability of exactly 0.5 says yes.
+    # Rounded to float32, as the outputs of most networks are, so that a probability of exactly 0.5 says yes.
     "log-probabilities": float(np.float32(math.log(0.5))),
     "labels": 0.5,
 }
@@ -39,7 +39,8 @@ _KINDS: Mapping[str, OutputKind] = {
     "LogSigmoid": "log-probabilities",
     "LogSoftmax": "log-probabilities",
 }
-_LINEAR = {"Addmm", "Addmv", "Baddbmm", "Bmm", "Convolution", "Linear", "Mm", "Mv"}
+_PRODUCTS = {"Addmm", "Addmv", "Baddbmm", "Bmm", "Convolution", "Linear", "Mm", "Mv"}
+_SCALING = {"Add", "Div", "Mul", "Neg", "Sub"}
 _RESHAPING = {
     "Alias", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split", "Squeeze", "T", "ToCopy",
     "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View",
@@ -107,7 +108,7 @@ def traced_kind(network: nn.Module, row: Tensor, select: Select | None = None) -
 
     Args:
         network: a private copy of the network: its parameters are marked as trainable.
-        row: one row of its inputs.
+        row: one row of its inputs, or several.
         select: see `selected`. Default: None.
 
     >>> traced_kind(nn.Sequential(nn.Linear(3, 1), nn.Sigmoid()), torch.rand(1, 3))
@@ -146,8 +147,8 @@ def checked_logits(network: nn.Module, rows: Tensor, *, exclusive: bool) -> Tens
 def last_operation(outputs: Tensor) -> OutputKind | None:
     """Return what outputs are by the operation that computed them; None if it says nothing, or none was recorded.
 
-    Operations that change shape or precision only are looked through. A matrix product, and its sum with further
-    products or parameters, gives logits.
+    Operations that change shape or precision only are looked through. A matrix product with a parameter gives logits,
+    also scaled and added to others. Another product does not: it may be a mixture of probabilities.
 
     >>> logits = nn.Linear(3, 2)(torch.rand(4, 3))
     >>> last_operation(logits), last_operation(torch.sigmoid(logits)[:, 0]), last_operation(logits.exp())
@@ -161,20 +162,24 @@ def _kind_of_node(node: Any) -> OutputKind | None:
     inputs = [parent for parent, _ in node.next_functions if parent is not None]
     if name in _KINDS:
         return _KINDS[name]
-    if name in _LINEAR:
-        return "logits"
+    if name in _PRODUCTS:
+        return "logits" if any(map(_is_parameter, inputs)) else None
     if name in _RESHAPING and inputs:
         return _kind_of_node(inputs[0])
-    if name in ("Cat", "Stack", "Add", "Sub"):
-        is_sum = name in ("Add", "Sub")
-        kinds = {_kind_of_node(parent) for parent in inputs if not (is_sum and _is_parameter(parent))}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        return None if is_sum and kind != "logits" else kind
+    if name in _SCALING:
+        kinds = {_kind_of_node(parent) for parent in inputs if not _is_parameter(parent)}
+        return "logits" if kinds == {"logits"} else None
+    if name in ("Cat", "Stack"):
+        kinds = {_kind_of_node(parent) for parent in inputs}
+        return kinds.pop() if len(kinds) == 1 else None
     return None
 
 
 def _is_parameter(node: Any) -> bool:
-    return type(node).__name__ == "AccumulateGrad"
+    """Return whether a node is a parameter, perhaps in another shape or precision."""
+    while type(node).__name__.rstrip("0123456789").removesuffix("Backward") in _RESHAPING and node.next_functions:
+        node = node.next_functions[0][0]
+    return isinstance(getattr(node, "variable", None), nn.Parameter)
 
 
 def as_heads(outputs: NDArray[Any], n_heads: int, output: Output) -> tuple[NDArray[np.float64], Output]:
@@ -244,7 +249,7 @@ def resolved(outputs: NDArray[np.float64], output: Output, kind: OutputKind | No
         return "probabilities" if is_distribution else "logits"
     if _are_whole(outputs, 2):
         return "labels"
-    if low < 0 < high or high > 1:
+    if low < 0 < high:
         return "logits"
     raise LogicLensError(
         f"the outputs reach from {low:.3g} to {high:.3g}, and the last operation of the network does not say what they "

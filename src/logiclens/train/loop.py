@@ -69,7 +69,7 @@ def fit(
     """
     config = checked_config(config)
     if config.batch_size is None and stackable(network):
-        return fit_many([network], data, config, validation=validation)[0]
+        return fit_many([network], [data], config, validation=[validation])[0]
     like = next(network.parameters(), None)
     if like is None:
         raise LogicLensError(f"{type(network).__name__} has no parameters to train.")
