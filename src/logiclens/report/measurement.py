@@ -158,8 +158,8 @@ class ModelMeasurement:
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """The weight of each row."""
-        return self.aside.table.weight
+        """What each row counts for."""
+        return self.aside.weight
 
     def klass(self, explained: ClassExplanation) -> ClassResult:
         """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
@@ -558,7 +558,9 @@ def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> Protect
     return ProtectedColumn.of(column, rules, statistics_aside(model, rules, by=model._protected[column]))
 
 
-def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:
+def compared(
+    model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None, groups: Any = None
+) -> Result:
     """Return a result with what the knowledge costs: the same figures of a model learned without it.
 
     The second model learns from the same training rows and is measured on the same held-out rows.
@@ -569,6 +571,7 @@ def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: A
         X: the table that `fit` was given.
         y: its labels.
         weight: the weights of its rows. Default: None.
+        groups: the groups of its rows. Default: None.
     """
     aside = model.set_aside_
     if aside is None:
@@ -581,7 +584,12 @@ def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: A
     )
     each = None if weight is None else np.asarray(weight)
     with collected_warnings():
-        free.fit(X[~held], labels[~held], None if each is None else each[~held])
+        free.fit(
+            X[~held],
+            labels[~held],
+            None if each is None else each[~held],
+            groups=None if groups is None else np.asarray(groups)[~held],
+        )
         own = [measured_on(one, X[held], labels[held], each if each is None else each[held]) for one in (model, free)]
         bound = getattr(model, "_bound", None)
         if bound is not None and bound.costs is not None and not model.schema_.multilabel:
