@@ -170,14 +170,15 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
     source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
-    weight, values = aside.weight, None if name is None else aside.column(name)
-    if by is not None and name is None:
-        # Equal rows may differ in a column that the model does not know.
-        name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
-        if given.ndim != 1 or len(given) <= copies.places.max():
-            raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
-        values = given[copies.places]
-        # Copies with one value are one row, as without subgroups.
+    weight, values = aside.weight, None
+    if by is not None:
+        values = None if name is None else aside.column(name)
+        if values is None:
+            name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
+            if given.ndim != 1 or len(given) <= copies.places.max():
+                raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
+            values = given[copies.places]
+        # Rows that are equal to the model may differ here; those that do not are one row, as without subgroups.
         pair = np.stack([copies.rows, coded(values, len(values), "subgroup")[1]])
         _, first, of = np.unique(pair, axis=1, return_index=True, return_inverse=True)
         weight = np.bincount(of, copies.weight) * aside.worth

@@ -410,7 +410,7 @@ class Schema:
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """Distinct held-out rows, as concepts and as raw columns, and their positions in the table.
+    """Distinct held-out rows as concepts, and all held-out rows as raw columns with their positions in the table.
 
     `worth` is how many independent rows a row is worth in figures: less than 1 where rows are copies of others.
     """
@@ -424,6 +424,12 @@ class SetAside:
     def weight(self) -> NDArray[np.float64]:
         """What each row counts for in figures, whose intervals count independent rows."""
         return self.table.weight * self.worth
+
+    @property
+    def distinct_columns(self) -> tuple[Column, ...]:
+        """The raw columns of the rows of `table`; none of a table in an engine."""
+        first = np.unique(self.copies.rows, return_index=True)[1]
+        return tuple(column.take(first) for column in self.columns)
 
     @property
     def places(self) -> NDArray[np.intp]:

@@ -257,7 +257,7 @@ def _split(
         everything.weighing(train + held),
         everything.weighing(train),
         everything.weighing(held) if held.any() else None,
-        _set_aside(everything, columns, distinct, aside),
+        _set_aside(everything, raw, distinct, aside),
         known.classes,
         schema,
         fitted,
@@ -315,7 +315,7 @@ def _in_groups(
         places = distinct.first
         values = raw.values[places] if fitted is None else fitted.cutting_.values([c.take(places) for c in raw.columns])
         whole = _table(schema, values, known.codes[places], distinct.weight)
-        set_aside = _set_aside(whole, [column.take(places) for column in raw.columns], distinct, aside)
+        set_aside = _set_aside(whole, raw, distinct, aside)
     return Prepared(
         everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped,
         unit=unit,
@@ -504,13 +504,13 @@ def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: ND
 
 
 def _set_aside(
-    everything: ConceptTable, columns: Sequence[Column], distinct: DistinctRows, aside: NDArray[np.float64]
+    everything: ConceptTable, raw: _Raw, distinct: DistinctRows, aside: NDArray[np.float64]
 ) -> SetAside | None:
     if not aside.any():
         return None
-    taken = aside > 0
-    own = tuple(column.take(taken) for column in columns)
-    return SetAside(everything.weighing(aside), own, distinct.copies(aside), distinct.worth(aside))
+    copies = distinct.copies(aside)
+    columns = tuple(column.take(copies.places) for column in raw.columns)
+    return SetAside(everything.weighing(aside), columns, copies, distinct.worth(aside))
 
 
 def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:

@@ -325,7 +325,7 @@ def concept_frequencies(
     return {concept: n / n_bags for concept, n in used.items()}
 
 
-def _drawn(table: ConceptTable, rng: np.random.Generator, unit: NDArray[np.intp] | None) -> NDArray[np.float64]:
+def _drawn(table: ConceptTable, rng: np.random.Generator, unit: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
     """Draw as many rows, or units, as there are, with replacement; a class that is not drawn keeps one row.
 
     Return the weights.

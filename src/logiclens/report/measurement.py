@@ -365,7 +365,7 @@ class ModelMeasurement:
         used = [table.names.index(concept) for concept in self.rules.concepts]
         bits, labels = table.boolean()[:, used], np.asarray(table.labels)
         by_rules, network, names = self.by_rules, None if self.reading is None else self.predicted, table.class_names
-        cells = self._cells(copies.rows[order])
+        cells = self._cells(order)
         return tuple(
             HeldOutRow(
                 row=place + 1 if numbers is None else int(numbers[place]),
