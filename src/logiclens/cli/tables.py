@@ -17,6 +17,7 @@ from logiclens.formula.target_cuts import MOST_CLASSES, number_text, suggested_c
 from logiclens.tables.columns import text_of
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.tables.formats import DATABASES, names_several
+from logiclens.words import count_with_noun
 
 if TYPE_CHECKING:
     from logiclens.cli.options import Engines
@@ -109,7 +110,8 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     groups = None if asked.groups is None else frame[asked.groups][kept]
     if groups is not None and groups.isna().any():
         raise LogicLensError(
-            f"{quoted(asked.groups)} is empty in {int(groups.isna().sum()):,} rows: --group needs a group in every row."
+            f"{quoted(asked.groups)} is empty in {count_with_noun(int(groups.isna().sum()), 'row')}: --group needs a "
+            "group in every row."
         )
     return Problem(rows, classes, file, tuple(notes), weight, teacher, groups, asked.watched)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -152,7 +152,8 @@ def prepare(
     if numbers is not None and cuts_on == "all":
         raise LogicLensError('cuts_on="all" counts rows whatever their group: use cuts_on="train" with groups.')
     if target.asked:
-        raw, booleaniser = raw.usable(booleaniser, checked_numbers(label_array(labels, len(weight))), weight)
+        if cuts_on != "all":
+            raw, booleaniser = raw.usable(booleaniser, checked_numbers(label_array(labels, len(weight))), weight)
         share = 0.0 if cuts_on == "all" else shares[0]
         cut = _CutTarget.of(
             labels, weight, target, raw, share=share, seed=seed, split_by_time=split_by_time, groups=numbers
@@ -161,7 +162,7 @@ def prepare(
         if held_out is not None:
             held_out = (held_out[0], cut.cuts.labels(label_array(held_out[1])))
     known = known_labels(labels, weight)
-    if not target.asked:
+    if not target.asked and cuts_on != "all":
         raw, booleaniser = raw.usable(booleaniser, known.codes, weight)
     taught = None if teacher is None else _answers(teacher, rows, known)
     if cuts_on == "all":

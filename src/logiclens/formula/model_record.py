@@ -7,7 +7,7 @@ needs no torch. `logiclens.estimator.persistence` writes the file and reads the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
