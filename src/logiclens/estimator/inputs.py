@@ -428,8 +428,17 @@ class SetAside:
     @property
     def distinct_columns(self) -> tuple[Column, ...]:
         """The raw columns of the rows of `table`; none of a table in an engine."""
-        first = np.unique(self.copies.rows, return_index=True)[1]
-        return tuple(column.take(first) for column in self.columns)
+        return tuple(column.take(self._first) for column in self.columns)
+
+    @property
+    def _first(self) -> NDArray[np.intp]:
+        """The first copy of each distinct row."""
+        return np.unique(self.copies.rows, return_index=True)[1]
+
+    @property
+    def measured_places(self) -> NDArray[np.intp]:
+        """The positions of the rows that figures count where rows have no weights: of copies that stay together one."""
+        return self.places[self._first] if self.worth < 1 else self.places
 
     @property
     def places(self) -> NDArray[np.intp]:
