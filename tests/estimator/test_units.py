@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.model_selection import cross_validate as sklearns_cross_validate
 
 from logiclens import EntropyClassifier, LogicLensError
+from logiclens.errors import LogicLensWarning
 from logiclens.estimator.cross_validation import cross_validate
 from logiclens.report.measurement import Source, result_of
 from tests.cli_runs import logiclens, refused
@@ -54,8 +55,8 @@ def check_noise(seeds: range, **settings: object) -> None:
         assert len(held) == pytest.approx(225, abs=6)
         _, low, high = held_out_accuracy(model)
         covered += low <= 0.5 <= high
-    # Fewer are covered in one of a thousand trials.
-    assert covered >= binom.ppf(0.001, len(seeds), 0.95)
+    # Of 20 at least 17: fewer are covered in one of fifty trials.
+    assert covered >= binom.ppf(0.02, len(seeds), 0.95)
 
 
 def test_held_out_accuracy_of_copied_noise_is_that_of_noise():
@@ -69,15 +70,15 @@ def test_intervals_of_copied_noise_cover_as_often_as_they_say():
 
 def test_held_out_accuracy_of_copied_rows_is_that_of_fresh_rows():
     errors = []
-    for seed in range(4):
-        frame, labels, _ = copied(*problem(seed, signal=0.3), seed)
-        model = EntropyClassifier(**QUICK).fit(frame, labels)
+    for seed in range(3):
+        frame, labels, _ = copied(*problem(seed, signal=0.15), seed)
+        model = EntropyClassifier(**QUICK | {"committee": 10, "epochs": 150}).fit(frame, labels)
         accuracy, low, high = held_out_accuracy(model)
-        fresh = model.score(*problem(100 + seed, signal=0.3, n_rows=4000))
+        fresh = model.score(*problem(100 + seed, signal=0.15, n_rows=4000))
         assert low <= fresh <= high
         errors.append(accuracy - fresh)
-    # The mean of four samples of 75 independent rows has a standard error of 0.025.
-    assert abs(np.mean(errors)) < 0.075
+    # The mean of three samples of 75 independent rows has a standard error of 0.03.
+    assert abs(np.mean(errors)) < 0.09
 
 
 def test_copies_are_named_and_do_not_narrow_intervals():
@@ -169,6 +170,18 @@ def test_inner_splits_keep_groups_too():
         for groups in (patient, np.arange(len(frame)))
     ]
     assert 3 * lengths[0] < lengths[1]
+
+
+@pytest.mark.filterwarnings("ignore:'lost' is rare")
+def test_a_class_of_one_group_is_told():
+    frame, labels, patient = visits()
+    labels = np.where(patient == 7, "lost", labels)
+    with pytest.warns(LogicLensWarning, match="all rows of class 'lost' that train are of one group"):
+        EntropyClassifier(**QUICK).fit(frame, labels, groups=patient)
+    # A class is never held out altogether: its group trains.
+    with pytest.warns(LogicLensWarning, match="are of one group"):
+        model = EntropyClassifier(**QUICK | {"set_aside": 0.6}).fit(frame, labels, groups=patient)
+    assert 7 in sides(model, patient)[1]
 
 
 def test_groups_bind_when_the_latest_rows_are_held_out():

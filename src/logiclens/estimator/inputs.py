@@ -197,6 +197,20 @@ def check_groups(distinct: DistinctRows, known: Labels, aside: NDArray[np.float6
     check_classes_train(distinct, known, aside, "in the groups that are held out")
 
 
+def lone_class_note(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64]) -> str | None:
+    """Return a sentence if all rows of a class that train are of one group, so that no inner split can hold it out."""
+    trains = distinct.weight > aside
+    codes, unit = known.codes[distinct.first][trains], distinct.unit[trains]
+    yes = codes > 0 if codes.ndim == 2 else codes[:, None] == np.arange(len(known.names))
+    lone = [name for name, rows in zip(known.names, yes.T, strict=True) if len(np.unique(unit[rows])) == 1]
+    if not lone:
+        return None
+    return (
+        f"all rows of class {quoted(lone[0])} that train are of one group: rules are chosen on the rows that they were "
+        "learned from, and may be too long."
+    )
+
+
 def check_classes_train(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64], where: str) -> None:
     """Refuse held-out rows that are all rows of a class; `where` says which rows they are."""
     codes, left = known.codes[distinct.first], distinct.weight - aside

@@ -31,6 +31,7 @@ from logiclens.estimator.inputs import (
     group_numbers,
     known_labels,
     latest_aside,
+    lone_class_note,
     random_split_note,
     split_note,
     unit_note,
@@ -201,6 +202,8 @@ def prepare(
     if split_by_time is None and shares[0] and booleaniser is not None:
         by_time = random_split_note(raw.columns)
     note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
+    if note is None and groups is not None:
+        note = lone_class_note(distinct, known, aside)
     ready = _split(raw, known, distinct, aside, held_out, booleaniser, committee, shares[1])
     ready = replace(
         ready, note=note, time_note=by_time, unit_note=unit_note(distinct, groups),
