@@ -94,7 +94,7 @@ def test_the_same_is_learned_from_every_form_of_a_table(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_command_line_learns_the_same_from_every_form_of_a_file(name, tmp_path):
+def test_the_command_line_learns_the_same_from_every_file(name, tmp_path):
     frame, labels = TABLES[name]()
     told = {}
     for form, table in {"usual": frame, **changed(frame)}.items():
@@ -108,7 +108,7 @@ def test_the_command_line_learns_the_same_from_every_form_of_a_file(name, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore:the column 'ward' is left out")
-def test_rows_are_told_apart_by_a_column_that_learning_leaves_out():
+def test_subgroups_are_of_columns_that_learning_leaves_out():
     frame, labels = answers()
     ward = np.random.default_rng(3).choice(["north", "south"], len(frame))
     table = frame.assign(ward=ward)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 from sklearn.model_selection import GroupKFold
 from sklearn.model_selection import cross_validate as sklearns_cross_validate
 
@@ -59,16 +59,16 @@ def check_noise(seeds: range, **settings: object) -> None:
     assert covered >= binom.ppf(0.02, len(seeds), 0.95)
 
 
-def test_held_out_accuracy_of_copied_noise_is_that_of_noise():
+def test_copied_noise_measures_as_noise():
     check_noise(range(5), **QUICK)
 
 
 @pytest.mark.slow
-def test_intervals_of_copied_noise_cover_as_often_as_they_say():
+def test_intervals_of_copied_noise_cover():
     check_noise(range(20), set_aside=0.25, verbose=False)
 
 
-def test_held_out_accuracy_of_copied_rows_is_that_of_fresh_rows():
+def test_copied_rows_measure_as_fresh_rows_do():
     errors = []
     for seed in range(3):
         frame, labels, _ = copied(*problem(seed, signal=0.15), seed)
@@ -87,14 +87,17 @@ def test_copies_are_named_and_do_not_narrow_intervals():
     result = result_of(model, model.explain(), Source("copies", 900, 6, "y"))
     assert any(note.startswith("600 of 900 rows are copies of others") for note in result.notes)
     assert result.parts.train + result.parts.set_aside == 900
+    # Counts are of rows, and their intervals of the rows that are no copies.
     decided = model.statistics()["yes"].decision.decided
-    assert decided.total == pytest.approx(75, abs=2)
+    assert decided.total == result.parts.set_aside == len(model.set_aside_.places)
+    expected = binomtest(int(decided.hits) // 3, int(decided.total) // 3).proportion_ci(method="wilson")
+    assert (decided.low, decided.high) == pytest.approx((expected.low, expected.high))
     # Subgroups count alike, whether a column or its values are given.
     side = np.where(frame["b"] > 0, "high", "low")
-    by_column = EntropyClassifier(**QUICK).fit(frame.assign(side=side), labels).statistics(by="side")
-    assert sum(each[0].prevalence.total for each in by_column.subgroups.values()) == pytest.approx(75, abs=2)
-    by_values = model.statistics(by=side)
-    assert sum(each[0].prevalence.total for each in by_values.subgroups.values()) == decided.total
+    of_side = model.statistics(by=side).subgroups["high"][0].decision.decided
+    assert of_side.total == (side[model.set_aside_.places] == "high").sum()
+    expected = binomtest(int(of_side.hits) // 3, int(of_side.total) // 3).proportion_ci(method="wilson")
+    assert (of_side.low, of_side.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_equal_rows_that_chance_explains_are_separate_observations():
@@ -135,7 +138,7 @@ def sides(model: EntropyClassifier, patient: np.ndarray) -> tuple[set[int], set[
 
 
 @pytest.mark.parametrize("method", ["search", "paper"])
-def test_a_group_is_on_one_side_and_its_name_does_not_matter(method):
+def test_a_group_of_any_name_is_on_one_side(method):
     frame, labels, patient = visits()
     settings = QUICK | {"committee": 3 if method == "search" else None, "method": method}
     model = EntropyClassifier(**settings).fit(frame, labels, groups=pd.Series(patient, name="patient"))

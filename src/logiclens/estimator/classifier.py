@@ -170,7 +170,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
     source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
-    weight, values = aside.weight, None
+    weight, values = table.weight, None
     if by is not None:
         values = None if name is None else aside.column(name)
         if values is None:
@@ -181,12 +181,19 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
         # Rows that are equal to the model may differ here; those that do not are one row, as without subgroups.
         pair = np.stack([copies.rows, coded(values, len(values), "subgroup")[1]])
         _, first, of = np.unique(pair, axis=1, return_index=True, return_inverse=True)
-        weight = np.bincount(of, copies.weight) * aside.worth
+        weight = np.bincount(of, copies.weight)
         table, values = table.take(copies.rows[first]), values[first]
     known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     rows = PackedRows.of(table.boolean(), table.names)
     return rule_statistics(
-        rules, rows, known, weight=weight, by=values, by_name=None if name is None else str(name), source=source
+        rules,
+        rows,
+        known,
+        weight=weight,
+        by=values,
+        by_name=None if name is None else str(name),
+        source=source,
+        worth=aside.worth,
     )
 
 

@@ -426,18 +426,13 @@ class Schema:
 class SetAside:
     """Distinct held-out rows as concepts, and all held-out rows as raw columns with their positions in the table.
 
-    `worth` is how many independent rows a row is worth in figures: less than 1 where rows are copies of others.
+    `worth` is how many independent rows a row is worth in intervals: less than 1 where rows are copies of others.
     """
 
     table: ConceptTable
     columns: tuple[Column, ...] = field(repr=False)
     copies: Copies = field(repr=False)
     worth: float = 1.0
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
-        """What each row counts for in figures, whose intervals count independent rows."""
-        return self.table.weight * self.worth
 
     @property
     def distinct_columns(self) -> tuple[Column, ...]:

@@ -158,8 +158,8 @@ class ModelMeasurement:
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """What each row counts for."""
-        return self.aside.weight
+        """The weight of each row."""
+        return self.aside.table.weight
 
     def klass(self, explained: ClassExplanation) -> ClassResult:
         """Return one class: its formula in words and symbols, its statistics, and the relevance of concepts."""
@@ -218,8 +218,15 @@ class ModelMeasurement:
         for cube in self.rules.rules[head].cubes:
             rows = told & DNF([cube]).evaluate(self.packed)
             right = rows & self.truth[:, head]
-            shares.append(Share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
+            shares.append(self._share(float(self.weight[right].sum()), float(self.weight[rows].sum())).record())
         return tuple(shares)
+
+    def _share(self, hits: float, total: float) -> Share:
+        return Share(hits, total, self.aside.worth)
+
+    def _metric(self, name: str, right: NDArray[np.bool_]) -> Metric:
+        share = self._share(float(self.weight[right].sum()), float(self.weight.sum()))
+        return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
 
     def _words(self, concept: str) -> str:
         """Return a condition in words; nothing for a group of categories, which only networks see."""
@@ -259,11 +266,11 @@ class ModelMeasurement:
         labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
         lines = [
-            _share(metric_named("model_accuracy").name, _right(self.predicted, labels), self.weight),
+            self._metric(metric_named("model_accuracy").name, _right(self.predicted, labels)),
             *self.always(),
         ]
         if self.reading is not None:
-            lines.append(_share("accuracy of the rules", _right(self.by_rules, labels), self.weight))
+            lines.append(self._metric("accuracy of the rules", _right(self.by_rules, labels)))
             agree = (own == self.reading.yes).mean(axis=1)
             agreement = 100 * float(np.average(agree, weights=self.weight))
             lines.append(_plain(f"{metric_named('fidelity').name}, by firing", agreement, "%"))
@@ -282,7 +289,7 @@ class ModelMeasurement:
         one = name.removeprefix("not ")
         is_rest = one != name and one in self.aside.table.class_names
         said = f"never {one}" if is_rest else f"always {name}"
-        return [_share(f"for comparison: {self.source.target} is {said}", right, self.weight)]
+        return [self._metric(f"for comparison: {self.source.target} is {said}", right)]
 
     def headline(self) -> Headline | None:
         """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
@@ -292,7 +299,7 @@ class ModelMeasurement:
         right = _right(self.by_rules, self.model.classes_[np.asarray(table.labels)])
         name, always = self._most_frequent()
         total = float(self.weight.sum())
-        by_rules, by_name = (Share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
+        by_rules, by_name = (self._share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
         return Headline(by_rules, name, by_name)
 
     def costs(self) -> tuple[AnswerCost, ...]:
@@ -443,11 +450,6 @@ def _told_cell(column: Column, row: int) -> Any:
 def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
     right: NDArray[np.bool_] = np.equal(predicted, known).reshape(len(known), -1).all(axis=1)
     return right
-
-
-def _share(name: str, right: NDArray[np.bool_], weight: NDArray[np.float64]) -> Metric:
-    share = Share(float(weight[right].sum()), float(weight.sum()))
-    return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
 
 
 def _plain(name: str, value: float, unit: str) -> Metric:
