@@ -618,6 +618,7 @@ class RuleStatistics:
                 rows.
             lift, lift_low, lift_high: confidence / prevalence, and its interval.
             fires_in_class, fires_elsewhere, silent_in_class, silent_elsewhere: the rows counted.
+            worth: how many independent rows a row is worth in intervals; less than 1 where rows are copies of others.
 
         >>> from logiclens.formula import Rule, parse
         >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)), Rule("well", parse("~old"), (0.9,))))
