@@ -170,8 +170,8 @@ def test_no_table_is_written_over_with_something_else(tmp_path):
     [
         (("--by", "age"), "'age' has 40 different values, too many to compare: name a column with at most 20"),
         (("--drop", "age,unitt"), "p.csv has no column 'unitt'; did you mean 'unit'"),
-        (("--drop", "died"), "'died' is the target: it cannot be left out, weigh or teach as well."),
-        (("--weight", "died"), "'died' is the target: it cannot be left out, weigh or teach as well."),
+        (("--drop", "died"), "'died' is the target: it cannot be left out, weigh, teach or group as well."),
+        (("--weight", "died"), "'died' is the target: it cannot be left out, weigh, teach or group as well."),
         (("--weight", "unit"), "the weights in 'unit' must be numbers from 0 on, one in every row."),
         (("--weight", "age", "--folds", "2"), "cross-validation counts every row once: leave out --folds or --weight."),
     ],

@@ -42,7 +42,7 @@ def test_importances_are_the_relevance_of_each_column(tmp_path):
     wanted = np.array(list(summed.values()))
     assert found == pytest.approx(wanted / wanted.sum())
     assert found[4] == 0
-    assert {"age", "unit"} == set(rows.columns[np.argsort(-found)[:2]])
+    assert found[1:3].min() > found[0]
     loaded = EntropyClassifier.load(model.save(tmp_path / "model"))
     assert loaded.feature_importances_ == pytest.approx(found)
 

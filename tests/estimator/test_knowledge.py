@@ -339,7 +339,7 @@ def test_an_equality_on_an_ordered_column_keeps_its_direction(tmp_path):
     rows, labels = table()
     known = Knowledge(classes={"mid": ClassKnowledge(increasing=["age"])})
     model = EntropyClassifier(knowledge=known, exact=True, **FAST).fit(rows, labels)
-    with pytest.raises(LogicLensError, match="a higher 'age' never takes mid from a row, but it holds if age is"):
+    with pytest.raises(LogicLensError, match=r"a higher 'age' never takes mid from a row, but .*it holds if age is"):
         model.adopt(model.rules_.with_rule("mid", "age == 1"))
 
 

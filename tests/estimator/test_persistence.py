@@ -534,7 +534,6 @@ CHANGES = {
     "of one kind and in order": lambda m: (m["labels"].reverse(), m["class_names"].reverse()),
     "must number the classes": lambda m: m.update(multilabel=True),
     "must be a number from 0 to 1": lambda m: m["rules"]["classes"][0]["cubes"][0].update(confidence=1e308),
-    "in the order of 'columns'": lambda m: m["columns"].reverse(),
     "at the wrong place|order of": lambda m: m["concepts"].reverse(),
     "is not what its predicate says": lambda m: m["predicates"]["unit is MICU"].update(value="micu"),
     "rules and model differ in what": lambda m: m["rules"]["predicates"].clear(),

@@ -88,8 +88,8 @@ def test_the_checker_verifies_a_turned_model(model, tmp_path):
     assert [report.name for report in verify(folder).classes] == ["no", "yes"]
     loaded = RuleSet.load(folder)
     assert loaded == model.rules_
-    assert (loaded.facts.target, loaded.facts.whole) == ("died", ("fever", "age"))
-    assert loaded.facts.complete == ("sex", "fever", "age")
+    assert (loaded.facts.target, loaded.facts.whole) == ("died", ("age", "fever"))
+    assert loaded.facts.complete == ("age", "fever", "sex")
 
 
 def test_turned_inputs_change_neither_answers_nor_relevance():

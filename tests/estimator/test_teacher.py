@@ -146,7 +146,7 @@ def test_a_column_teaches_on_the_command_line(csv, words):
     (["--teacher-class", "ill"], "--teacher-class says what the numbers of a column are: say --teacher-column COLUMN"),
     (["--teacher-column", "q"], "rows.csv has no column 'q'"),
     (["--teacher-column", "p", "--teacher-class", "dead"], "--teacher-class 'dead' is not among the classes"),
-    (["--teacher-column", "state"], "'state' is the target: it cannot be left out, weigh or teach as well"),
+    (["--teacher-column", "state"], "'state' is the target: it cannot be left out, weigh, teach or group as well"),
     (["--teacher-column", "p", "--teacher-class", "ill", "--folds", "3"], "cross-validation has no answers of a teach"),
 ])  # fmt: skip
 def test_a_teacher_column_that_cannot_be_is_refused(csv, words, message):

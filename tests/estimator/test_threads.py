@@ -54,7 +54,7 @@ def answers_of(model, folder):
         "concepts": lambda: model.concepts(ROWS).to_dict(),
         "explain": lambda: str(model.explain(known)),
         "explain other rows": lambda: str(model.explain(ROWS[:50], LABELS[:50])),
-        "explain_local": lambda: str(model.explain_local(ROWS[:5])),
+        "explain_local": lambda: str(model.explain_local(ROWS[:30])),
         "why": lambda: str(model.why(row)),
         "flip": lambda: str(model.rules_.flip(row)),
         "gap": lambda: str(model.explain(known).gap()),

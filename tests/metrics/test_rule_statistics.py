@@ -268,7 +268,8 @@ def test_the_ward_as_json_and_as_a_frame():
     ]  # fmt: skip
     assert ill["cubes"][0]["text"] == "old ∧ smoker"
     assert ill["cubes"][1]["table"] == {
-        "fires_in_class": 1, "fires_elsewhere": 1, "silent_in_class": 3, "silent_elsewhere": 1
+        "fires_in_class": 1, "fires_elsewhere": 1, "silent_in_class": 3, "silent_elsewhere": 1,
+        "worth": 1.0,
     }  # fmt: skip
     # No woman is well: neither the share of no rows nor a lift over 0 can be said.
     women = told["subgroups"][0]["classes"][1]["whole"]

@@ -8,6 +8,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 
@@ -509,6 +510,18 @@ def test_the_report_of_edited_rules_is_of_held_out_rows(learned):
     assert "The rules were edited by hand (1 edit, listed below). The exported model is compiled from them" in page
     for gone in ("approximate the network", "To repeat it", "What the network leans on", "exact: the network"):
         assert gone not in page
+
+
+def test_copies_of_held_out_rows_are_measured_once(tab):
+    frame = patients(120).assign(glucose=np.random.default_rng(1).normal(6, 1, 120).round(3))
+    copied = frame.loc[np.repeat(frame.index, 3)].reset_index(drop=True)
+    assert tab.upload(copied.to_csv(index=False).encode()).status_code == 200
+    assert tab.learn(copied).status_code == 200
+    tab.wait("rules")
+    held = copied.loc[tab.studio.session.work.held_out()]
+    assert len(held) == 3 * len(held.drop_duplicates())
+    shown(tab.act("edit", move="remove", rule=first_rule(tab.studio.session.editor().rules)))
+    assert f"of {len(held) // 3} rows" in shown(tab.act("look"))
 
 
 def test_edits_are_restored_after_the_server_was_killed(learned, tabs):

@@ -162,6 +162,14 @@ def explain(
             rich_help_panel=READING,
         ),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of groups, such as patients: no split divides one, no rule uses it. Example: --group patient",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
     teacher_column: Annotated[
         str | None,
         typer.Option(
@@ -343,6 +351,7 @@ def explain(
     problem = lake = None
     refused = {
         "--weight": weight,
+        "--group": group,
         "--split-by-time": split_by_time,
         "--folds": folds,
         "--delimiter": delimiter,
@@ -379,6 +388,7 @@ def explain(
             "--positive": positive,
             "--drop": drop,
             "--weight": weight,
+            "--group": group,
             "--split-by-time": split_by_time,
             "--teacher-column": teacher_column,
             "--delimiter": delimiter,
@@ -408,7 +418,7 @@ def explain(
         # Before anything heavy is loaded: what is wrong with a table is told at once.
         reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
         known, watched = _watching(known, tuple(drop or ()))
-        roles = ColumnRoles(target, tuple(drop or ()), weight, teacher_column, cut, watched)
+        roles = ColumnRoles(target, tuple(drop or ()), weight, teacher_column, group, cut, watched)
         problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher

@@ -55,7 +55,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Exp
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     folds = _cross_validate(problem, model, n_folds) if n_folds else None
     begun = time.perf_counter()
-    model.fit(problem.frame, problem.target, problem.weight)
+    model.fit(problem.frame, problem.target, problem.weight, groups=problem.groups)
     tell(
         model, _source(problem), wanted, printer, begun=begun, by=subgroups(problem, wanted.by), notes=problem.notes,
         folds=folds, problem=problem,
@@ -120,7 +120,7 @@ def tell(
     result = replace(measured, notes=(*notes, *measured.notes))
     if wanted.knowledge_cost and problem is not None:
         used = problem.frame.drop(columns=list(problem.watched))
-        result = compared(model, result, used, problem.target.to_numpy(), problem.weight)
+        result = compared(model, result, used, problem.target.to_numpy(), problem.weight, problem.groups)
     # Write before printing: the process ends when a reader closes the pipe.
     told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:
@@ -194,7 +194,11 @@ def _cross_validate(problem: Problem, model: EntropyClassifier, n_folds: int) ->
     # Each fold is measured on its test rows, so no further rows are held out.
     estimator = clone(model).set_params(set_aside=0.0)
     return summarise(
-        list(cross_validate(problem.frame, problem.target.to_numpy(), estimator=estimator, n_folds=n_folds))
+        list(
+            cross_validate(
+                problem.frame, problem.target.to_numpy(), estimator=estimator, n_folds=n_folds, groups=problem.groups
+            )
+        )
     )
 
 

@@ -17,6 +17,7 @@ from logiclens.formula.target_cuts import MOST_CLASSES, number_text, suggested_c
 from logiclens.tables.columns import text_of
 from logiclens.tables.files import TableFile, doubtful_columns, mixed_columns
 from logiclens.tables.formats import DATABASES, names_several
+from logiclens.words import count_with_noun
 
 if TYPE_CHECKING:
     from logiclens.cli.options import Engines
@@ -39,6 +40,7 @@ class Problem:
     notes: tuple[str, ...]
     weight: pd.Series | None = None
     teacher: pd.Series | None = None
+    groups: pd.Series | None = None
     watched: tuple[str, ...] = ()
     """Columns of the frame that are not learned from, only protected."""
 
@@ -52,6 +54,7 @@ class ColumnRoles:
         drop: columns to leave out, as they were typed.
         weight: the column of row weights.
         teacher: the column with the answers of another model, which the rules explain.
+        groups: the column of groups of rows that no split divides.
         cut: whether the target is numbers that are cut into classes.
         watched: columns that are not learned from and stay in the table, because rules are measured by their groups.
     """
@@ -60,6 +63,7 @@ class ColumnRoles:
     drop: tuple[str, ...] = ()
     weight: str | None = None
     teacher: str | None = None
+    groups: str | None = None
     cut: bool = False
     watched: tuple[str, ...] = ()
 
@@ -69,10 +73,10 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     file, target = reading.table(), asked.target
     frame = file.frame
     named = [name for name in each_column(asked.drop, frame.columns) if name not in asked.watched]
-    drop = [*named, *(name for name in (asked.weight, asked.teacher) if name is not None)]
+    drop = [*named, *(name for name in (asked.weight, asked.teacher, asked.groups) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
     if target in drop:
-        raise LogicLensError(f"{quoted(target)} is the target: it cannot be left out, weigh or teach as well.")
+        raise LogicLensError(f"{quoted(target)} is the target: it cannot be left out, weigh, teach or group as well.")
     labels = frame[target]
     notes = list(file.notes)
     if labels.isna().any():
@@ -101,7 +105,13 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
         raise LogicLensError(
             f"the teacher {quoted(asked.teacher)} has no answer in {int(teacher.isna().sum()):,} rows."
         )
-    return Problem(rows, classes, file, tuple(notes), weight, teacher, asked.watched)
+    groups = None if asked.groups is None else frame[asked.groups][kept]
+    if groups is not None and groups.isna().any():
+        raise LogicLensError(
+            f"{quoted(asked.groups)} is empty in {count_with_noun(int(groups.isna().sum()), 'row')}: --group needs a "
+            "group in every row."
+        )
+    return Problem(rows, classes, file, tuple(notes), weight, teacher, groups, asked.watched)
 
 
 def each_column(names: Iterable[str], columns: Iterable[str]) -> list[str]:

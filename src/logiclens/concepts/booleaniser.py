@@ -214,12 +214,14 @@ class Finding:
         max_categories: the most concepts per column of categories.
         reference: the cuts and groups that an ensemble of trees found in supervised columns.
         wanted: further concepts that rules must have.
+        left_out: columns that were left out before the rows were split, with the reasons.
     """
 
     n_cuts: int | None
     max_categories: int
     reference: Reference = NO_REFERENCE
     wanted: Wanted = NOTHING_WANTED
+    left_out: Mapping[str, str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     predicates: dict[str, Predicate] = field(default_factory=dict)
     exclusive: list[list[str]] = field(default_factory=list)
@@ -241,7 +243,7 @@ class Finding:
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column, or record why it has none."""
-        reason = self._add(column, how)
+        reason = self.left_out.get(column.name) or self._add(column, how)
         if column.is_nominal and are_iso_dates(column.categories):
             self.notes.append(
                 f"the column {quoted(column.name)} holds dates as text: convert it (in Python, pd.to_datetime) to use "
@@ -258,24 +260,34 @@ class Finding:
         elif column.origin is None:
             self.dropped[column.name] = reason
 
-    def _add(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
-        has_missing = column.has_missing
+    def unusable(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
+        """Return why a column becomes no concept whatever the target is; None if it may become one."""
         if column.n_rows == 0:
             return CONSTANT
+        if not isinstance(how, str):
+            return None if len(how) else "no cuts are given for it"
+        if column.origin is not None or (how != "soft" and self.wanted.of(column.name, ">=", "==")):
+            return None
+        if is_identifier(column):
+            return "every row has another value, as an identifier has"
+        if (rare := self._are_too_rare(column)) is not None:
+            return rare
+        is_asked = bool(self.wanted.of(column.name, ">=", "==", "missing"))
+        is_constant = column.n_values < 2 and not column.has_missing and not is_asked
+        return CONSTANT if is_constant else None
+
+    def _add(self, column: Tally, how: How | Sequence[Scalar]) -> str | None:
+        if (reason := self.unusable(column, how)) is not None:
+            return reason
+        has_missing = column.has_missing
         given = None if isinstance(how, str) else list(dict.fromkeys(how))
         asked = self.wanted.of(column.name, ">=", "==")
-        if asked and column.origin is None and given is None and how != "soft":
-            if is_identifier(column) or self._are_too_rare(column) is not None:
-                given = []
-        elif given == []:
-            return "no cuts are given for it"
         if column.origin is not None:
             # Its date has the concept of a missing value.
             return None if self._cuts(column, how if given is None else given) else CONSTANT
-        if given is None and is_identifier(column):
-            return "every row has another value, as an identifier has"
-        if given is None and (rare := self._are_too_rare(column)) is not None:
-            return rare
+        if given is None and (is_identifier(column) or self._are_too_rare(column) is not None):
+            # Knowledge asks for conditions on it, and it gets no others.
+            given = []
         if column.is_nominal:
             exclusive = self._categories(column, given, has_missing)
         elif column.kind == TRUTH_VALUE.name:
@@ -370,7 +382,7 @@ class Finding:
         n_alone = 0
         new: list[tuple[float, str, ReferenceCut]] = []
         kept: dict[str, list[ReferenceCut]] = {}
-        for column in columns:
+        for column in (column for column in columns if column.name not in self.left_out):
             histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
             if histogram is None or len(histogram) < 2:
                 continue
@@ -547,6 +559,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _wanted: Wanted = NOTHING_WANTED
     _target: str | None = None
+    _left_out: Mapping[str, str] | None = None
 
     def __init__(
         self,
@@ -572,10 +585,34 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made._wanted = wanted
         return made
 
+    def leaving_out(self, reasons: Mapping[str, str]) -> Booleaniser:
+        """Return an unfitted copy that makes no concepts of some columns; copies of it do neither.
+
+        Args:
+            reasons: for each of these columns, why it is left out.
+        """
+        made: Booleaniser = clone(self)
+        made._left_out = dict(reasons)
+        return made
+
+    def unusable(self, columns: Sequence[Column], weight: NDArray[np.float64]) -> dict[str, str]:
+        """Return the columns that become no concepts whatever the target is, such as identifiers, with the reasons.
+
+        Args:
+            columns: the columns, with distinct rows.
+            weight: what each row counts for.
+        """
+        counts, klass = counting_weight(weight), np.zeros((len(weight), 1), dtype=np.intp)
+        tallies = [Tally.of(column, klass, 1, counts) for column in columns]
+        self._check_settings(tallies)
+        finding = Finding(self.n_cuts, self.max_categories, wanted=self._wanted)
+        found = {column.name: finding.unusable(column, _how(self.cuts, column)) for column in tallies}
+        return {name: reason for name, reason in found.items() if reason is not None}
+
     def __sklearn_clone__(self) -> Booleaniser:
-        """Return an unfitted copy; what knowledge asks for is no setting, and stays."""
+        """Return an unfitted copy; what knowledge asks for, and what is left out, are no settings, and stay."""
         made = type(self)(**{name: copy.deepcopy(value) for name, value in self.get_params(deep=False).items()})
-        made._wanted = self._wanted
+        made._wanted, made._left_out = self._wanted, self._left_out
         return made
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
@@ -634,7 +671,10 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         supervised = [
             column
             for column, tally in zip(columns, tallies, strict=True)
-            if isinstance(how := _how(self.cuts, column), str) and how == "supervised" and not is_identifier(tally)
+            if isinstance(how := _how(self.cuts, column), str)
+            and how == "supervised"
+            and not is_identifier(tally)
+            and column.name not in (self._left_out or {})
         ]
         reference = NO_REFERENCE
         if supervised and n_classes > 1:
@@ -687,7 +727,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if any(column.origin is not None for column in columns):
             return columns
-        spans = {column.name: _span(column) for column in columns if column.kind == "date"}
+        dates = sorted((column for column in columns if column.kind == "date"), key=_start)
+        spans = {column.name: _span(column) for column in dates}
         by_name = {column.name: column for column in columns}
         n_rows = len(columns[0]) if columns else 0
         return in_order(columns, [part_column(part, by_name) for part in self.parts(spans, list(by_name), n_rows)])
@@ -696,7 +737,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the parts of dates that are looked at.
 
         Args:
-            spans: for each column of dates, how many days its dates span.
+            spans: for each column of dates, from the earliest on, how many days its dates span.
             columns: names of all columns.
             n_rows: the number of rows.
         """
@@ -727,7 +768,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
         self.reference_ = reference
-        found = Finding(self.n_cuts, self.max_categories, reference, self._wanted)
+        found = Finding(self.n_cuts, self.max_categories, reference, self._wanted, self._left_out or {})
         found.keep_within(columns)
         for column in columns:
             found.look_at(column, _how(self.cuts, column))
@@ -834,6 +875,11 @@ def _how(cuts: Any, column: str | Column | Tally) -> Any:
         return cuts
     name, origin = (column, None) if isinstance(column, str) else (column.name, column.origin)
     return cuts.get(name, "supervised" if origin is None else cuts.get(origin.subject, "supervised"))
+
+
+def _start(column: Column) -> float:
+    """Return the earliest date of a column, in seconds; infinity if there is none."""
+    return float(np.min(column.numbers[~column.missing], initial=np.inf))
 
 
 def _span(column: Column) -> float:

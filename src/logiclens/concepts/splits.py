@@ -145,6 +145,8 @@ class DistinctRows:
         places: the places of all original rows with a weight above 0.
         copy_of: for each of these, the index of its distinct row.
         each: for each of these, its own weight.
+        unit: the unit that each distinct row belongs to. A split puts all rows of a unit on one side. −1: its copies
+            are separate observations, which may be on both sides.
     """
 
     first: NDArray[np.intp]
@@ -152,10 +154,26 @@ class DistinctRows:
     places: NDArray[np.intp]
     copy_of: NDArray[np.intp]
     each: NDArray[np.float64]
+    unit: NDArray[np.intp]
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return len(self.first)
+
+    @property
+    def n_copies(self) -> int:
+        """How many rows are copies of others and stay on their side of a split."""
+        return int((np.bincount(self.copy_of) - 1)[self.unit >= 0].sum())
+
+    def worth(self, part: NDArray[np.float64]) -> float:
+        """Return how many independent rows (Kish) a row of a part is worth, given the weight of each distinct row.
+
+        Copies that stay together are one observation: three copies of every row are worth a third each. Weights that
+        are not counts are scaled by `counting_weight` instead.
+        """
+        if not part.any() or not _are_counts(self.weight):
+            return 1.0
+        return float(part.sum() / (part * np.where(self.unit >= 0, part, 1.0)).sum())
 
     def copies(self, part: NDArray[np.float64]) -> Copies:
         """Return the copies that make up a part with this weight of each distinct row: the last ones."""
@@ -172,41 +190,154 @@ class DistinctRows:
         return Copies(self.places[kept], place[self.copy_of[kept]], amount[taken])
 
 
+CHANCE = 100
+"""Rows are copies if their columns have more than this many times as many combinations of values as there are rows."""
+FEWEST_DISTINCT = 5
+"""A class with fewer distinct rows than this has equal rows by nature: its rows are separate observations."""
+
+
 def distinct_rows(
-    columns: Sequence[Column], classes: NDArray[np.intp], weight: NDArray[np.float64], *, seed: int
+    columns: Sequence[Column],
+    classes: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    *,
+    seed: int,
+    strata: NDArray[np.intp] | None = None,
+    groups: NDArray[np.intp] | None = None,
 ) -> DistinctRows:
-    """Return the distinct rows of positive weight; rows with different classes `[rows, tasks]` are distinct."""
+    """Return the distinct rows of positive weight, in units that a split must not divide.
+
+    A unit is a group, if groups are given. Otherwise it is a row with its copies, if chance cannot explain these. The
+    numbers of the groups do not matter.
+
+    Args:
+        columns: the columns; their order matters.
+        classes: class numbers `[rows, tasks]`; rows with different ones are distinct.
+        weight: what each row counts for.
+        seed: the seed of the shuffling.
+        strata: the class of each row, by which splits are stratified. Default: None, no class.
+        groups: the number of the group of each row; rows of different groups are distinct. Default: None.
+    """
     weighs = np.flatnonzero(weight > 0)
-    hashes = row_hashes([column.take(weighs) for column in columns], *classes[weighs].T, seed=seed)
-    _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
+    own = [column.take(weighs) for column in columns]
+    hashes = row_hashes(own, *classes[weighs].T, seed=seed)
+    group = np.zeros(len(weighs), np.intp) if groups is None else _ranked(groups[weighs], hashes, weight[weighs])
+    _, content = np.unique(hashes, return_inverse=True)
+    _, first, copy = np.unique(content * (group.max(initial=0) + 1) + group, return_index=True, return_inverse=True)
     total = np.bincount(copy, weight[weighs]).astype(np.float64)
-    return DistinctRows(weighs[first], total, weighs, copy, weight[weighs])
+    if groups is None:
+        unit = _units([column.take(first) for column in own], total)
+        if strata is not None:
+            kind = strata[weighs[first]]
+            unit[np.bincount(kind)[kind] < FEWEST_DISTINCT] = -1
+    else:
+        unit = group[first]
+    return DistinctRows(weighs[first], total, weighs, copy, weight[weighs], unit)
 
 
-def set_apart(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def _are_counts(weight: NDArray[np.float64]) -> bool:
+    return bool((weight == np.round(weight)).all())
+
+
+def _units(columns: Sequence[Column], weight: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return a unit for each distinct row, or −1 for all where chance explains equal rows."""
+    n_rows = weight.sum() if _are_counts(weight) else len(weight)
+    combinations = sum(np.log(len(np.unique(_as_bits(column)))) for column in columns)
+    return np.arange(len(weight)) if combinations > np.log(CHANCE * n_rows) else np.full(len(weight), -1)
+
+
+def _ranked(groups: NDArray[np.intp], hashes: NDArray[np.uint64], weight: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the groups under numbers that depend on what they hold only; those that hold the same are in any order."""
+    _, group = np.unique(groups, return_inverse=True)
+    known, content = np.unique(hashes, return_inverse=True)
+    pairs, place = np.unique(group * len(known) + content, return_inverse=True)
+    total = np.bincount(place, weight).astype(np.int64) if _are_counts(weight) else np.zeros(len(pairs), np.int64)
+    held = np.zeros(group.max(initial=0) + 1, dtype=np.uint64)
+    np.add.at(held, pairs // len(known), _mix(known[pairs % len(known)] ^ total.view(np.uint64)))
+    rank = np.empty(len(held), dtype=np.intp)
+    rank[np.argsort(held, kind="stable")] = np.arange(len(held))
+    return rank[group]
+
+
+@dataclass(frozen=True, eq=False)
+class Parcels:
+    """What a split deals out: units, which are whole, and rows of no unit, whose copies it may divide.
+
+    Attributes:
+        of_row: the parcel of each row.
+        size: how many each parcel counts for: 1 if it is whole, or its number of copies.
+        klass: the class of each parcel; of a unit with rows of several classes, the rarest of these.
+        is_whole: whether each row is in a whole parcel.
+        weight: the weight of each row.
+    """
+
+    of_row: NDArray[np.intp]
+    size: NDArray[np.float64]
+    klass: NDArray[np.intp]
+    is_whole: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, classes: NDArray[np.intp] | None, weight: NDArray[np.float64], unit: NDArray[np.intp] | None = None
+    ) -> Parcels:
+        """Return the parcels of rows. Without units, or for −1, rows with weights that are not counts are whole."""
+        n_rows = len(weight)
+        unit = np.full(n_rows, -1) if unit is None else unit
+        classes = np.zeros(n_rows, dtype=np.intp) if classes is None else classes
+        key = np.where(unit >= 0, unit, unit.max(initial=0) + 1 + np.arange(n_rows))
+        _, of_row = np.unique(key, return_inverse=True)
+        is_whole = (unit >= 0) | (not _are_counts(weight))
+        size = np.zeros(of_row.max(initial=-1) + 1)
+        np.maximum.at(size, of_row, np.where(is_whole, weight > 0, weight))
+        frequency = np.bincount(classes, weight)
+        rank = np.empty(len(frequency), dtype=np.intp)
+        order = np.argsort(-frequency, kind="stable")
+        rank[order] = np.arange(len(frequency))
+        rarest = np.zeros(len(size), dtype=np.intp)
+        np.maximum.at(rarest, of_row[weight > 0], rank[classes[weight > 0]])
+        return cls(of_row, size, order[rarest] if n_rows else rarest, is_whole, weight)
+
+    def weights(self, taken: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weight of each row, given how many of each parcel are taken."""
+        amount = taken[..., self.of_row]
+        return np.where(self.is_whole, amount * self.weight, amount)
+
+    def count(self, rows: NDArray[np.bool_]) -> float:
+        """Return how many parcels hold some of these rows; the copies that may be divided are counted one by one."""
+        return float(self.size[np.unique(self.of_row[rows])].sum())
+
+
+def set_apart(
+    classes: NDArray[np.intp] | None,
+    weight: NDArray[np.float64],
+    share: float,
+    unit: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
     """Return the weight of each row in a part with about this share of every class; the remaining weight is the rest.
 
-    Whole-number weights count copies, which can be on both sides. With fractional weights a row is not divided. Each
-    class keeps at least one copy in the rest.
+    Units are counted, whatever they weigh, and are not divided (see `DistinctRows.unit`). Of other rows whole-number
+    weights count copies, which can be on both sides; with fractional weights a row is not divided. Each class keeps at
+    least one unit, or one copy, in the rest.
 
     >>> set_apart(np.array([0, 0, 0, 0, 1]), np.array([1.0, 1.0, 1.0, 5.0, 1.0]), 0.25).tolist()
     [0.0, 0.0, 1.0, 1.0, 0.0]
+    >>> set_apart(None, np.array([1.0, 1.0, 1.0, 5.0]), 0.25, np.array([0, 0, 1, 2])).tolist()
+    [0.0, 0.0, 1.0, 0.0]
     """
     if not 0 <= share < 1:
         raise LogicLensError(f"a part must be a share from 0 to below 1, got {share}.")
-    counts = (weight == np.round(weight)).all()
-    units = weight if counts else (weight > 0).astype(np.float64)
-    taken = np.zeros(len(weight))
-    classes = np.zeros(len(weight), dtype=np.intp) if classes is None else classes
-    for klass in np.unique(classes):
-        rows = np.flatnonzero(classes == klass)
-        end = np.cumsum(units[rows])
+    parcels = Parcels.of(classes, weight, unit)
+    taken = np.zeros(len(parcels.size))
+    for klass in np.unique(parcels.klass):
+        own = np.flatnonzero(parcels.klass == klass)
+        end = np.cumsum(parcels.size[own])
         n_taken = min(round(share * end[-1]), round(end[-1]) - 1)
         if n_taken > 0:
             # Take evenly spaced copies of the shuffled rows: count the points (i + 0.5) * total / n below each end.
             below = np.ceil(end * n_taken / end[-1] - 0.5).astype(np.int64)
-            taken[rows] = np.diff(below, prepend=0)
-    return taken if counts else taken * weight
+            taken[own] = np.diff(below, prepend=0)
+    return parcels.weights(taken)
 
 
 @dataclass(frozen=True)
@@ -224,12 +355,23 @@ class LatestRows:
     n_missing: float
 
 
-def latest_rows(times: NDArray[np.float64], weight: NDArray[np.float64], share: float) -> LatestRows:
+def latest_rows(
+    times: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    share: float,
+    unit: NDArray[np.intp] | None = None,
+) -> LatestRows:
     """Set the latest rows apart, about a share of them; rows of the same time stay together.
+
+    A unit is as late as its latest row, so that all rows that are not set apart are earlier than `start`.
 
     >>> latest_rows(np.array([1.0, 2.0, 3.0, 3.0, np.nan]), np.ones(5), 0.25).aside.tolist()
     [0.0, 0.0, 1.0, 1.0, 0.0]
     """
+    if unit is not None and (unit >= 0).any():
+        latest = np.full(unit.max() + 1, np.nan)
+        np.fmax.at(latest, unit[unit >= 0], times[unit >= 0])
+        times = np.where(unit >= 0, latest[unit], times)
     known = ~np.isnan(times)
     moments, place = np.unique(times[known], return_inverse=True)
     if len(moments) < 2:
@@ -240,25 +382,28 @@ def latest_rows(times: NDArray[np.float64], weight: NDArray[np.float64], share: 
     return LatestRows(np.where(known & (times >= start), weight, 0.0), start, float(weight[~known].sum()))
 
 
-def split_groups(classes: NDArray[np.intp] | None, weight: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:
+def split_groups(
+    classes: NDArray[np.intp] | None,
+    weight: NDArray[np.float64],
+    n_groups: int,
+    unit: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
     """Return the weight of each row in each of `n_groups` groups of about equal size, class by class: `[groups, rows]`.
 
-    Whole-number weights count copies, which may go to several groups. With fractional weights a row is not divided.
+    Units, copies and fractional weights are dealt out as by `set_apart`.
 
     >>> split_groups(np.array([0, 0, 1]), np.array([1.0, 3.0, 1.0]), 2).tolist()
     [[1.0, 1.0, 1.0], [0.0, 2.0, 0.0]]
     """
-    counts = bool((weight == np.round(weight)).all())
-    units = weight if counts else (weight > 0).astype(np.float64)
-    classes = np.zeros(len(weight), dtype=np.intp) if classes is None else classes
-    order = np.argsort(classes, kind="stable")
-    end = np.cumsum(units[order])
-    begin = end - units[order]
-    groups = np.zeros((n_groups, len(weight)))
+    parcels = Parcels.of(classes, weight, unit)
+    order = np.argsort(parcels.klass, kind="stable")
+    end = np.cumsum(parcels.size[order])
+    begin = end - parcels.size[order]
+    taken = np.zeros((n_groups, len(parcels.size)))
     for group in range(n_groups):
         # Copies are numbered from 0; every n-th copy belongs to the same group.
-        groups[group, order] = np.floor((end - 1 - group) / n_groups) - np.floor((begin - 1 - group) / n_groups)
-    return groups if counts else groups * weight
+        taken[group, order] = np.floor((end - 1 - group) / n_groups) - np.floor((begin - 1 - group) / n_groups)
+    return parcels.weights(taken)
 
 
 def row_hashes(columns: Sequence[Column], *more: NDArray[Any], seed: int = 0) -> NDArray[np.uint64]:

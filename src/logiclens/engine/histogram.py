@@ -344,10 +344,11 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
 
 
 def date_spans(table: ir.Table, columns: Sequence[str]) -> dict[str, float]:
-    """Return for each column of dates how many days its dates span."""
+    """Return for each column of dates, from the earliest on, how many days its dates span."""
     dates = [column for name in columns if (column := Column(table, name, name, ())).kind.name == "date"]
     sides = ranges(dates)
-    return {name: (high - low) / 86_400 for name, (low, high) in sides.items()}
+    in_time = sorted(sides.items(), key=lambda side: side[1][0])
+    return {name: (high - low) / 86_400 for name, (low, high) in in_time}
 
 
 def _part(share: Any, parts: Any) -> Any:

@@ -94,7 +94,7 @@ from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import Resolve, RuleSet
 from logiclens.formula.target_cuts import TargetCuts, many_numbers_note
 from logiclens.formula.why import Why
-from logiclens.metrics.rule_statistics import RuleStatistics, rule_statistics, wilson_interval
+from logiclens.metrics.rule_statistics import RuleStatistics, coded, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
 from logiclens.nn.layers import EntropyNet
 from logiclens.progress import Callback, working
@@ -185,17 +185,30 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
     source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
-    weight, values = table.weight, None if name is None else aside.column(name)
-    if by is not None and name is None:
-        # Equal rows may differ in a column that the model does not know.
-        name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
-        if given.ndim != 1 or len(given) <= copies.places.max():
-            raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
-        table, weight, values = table.take(copies.rows), copies.weight, given[copies.places]
+    weight, values = table.weight, None
+    if by is not None:
+        values = None if name is None else aside.column(name)
+        if values is None:
+            name, given = getattr(by, "name", None), np.asarray(by, dtype=object)
+            if given.ndim != 1 or len(given) <= copies.places.max():
+                raise LogicLensError("by must be the name of a column, or one value for each row that fit was given.")
+            values = given[copies.places]
+        # Rows that are equal to the model may differ here; those that do not are one row, as without subgroups.
+        pair = np.stack([copies.rows, coded(values, len(values), "subgroup")[1]])
+        _, first, of = np.unique(pair, axis=1, return_index=True, return_inverse=True)
+        weight = np.bincount(of, copies.weight)
+        table, values = table.take(copies.rows[first]), values[first]
     known = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
     rows = PackedRows.of(table.boolean(), table.names)
     return rule_statistics(
-        rules, rows, known, weight=weight, by=values, by_name=None if name is None else str(name), source=source
+        rules,
+        rows,
+        known,
+        weight=weight,
+        by=values,
+        by_name=None if name is None else str(name),
+        source=source,
+        worth=aside.worth,
     )
 
 
@@ -359,6 +372,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _origin: Mapping[str, Any]
     _bound: BoundKnowledge | None
     _protected: dict[str, NDArray[np.object_]]
+    _unit: NDArray[np.intp] | None
 
     def __init__(
         self,
@@ -434,6 +448,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         target: str | None = None,
         held_out: tuple[Any, Any] | None = None,
+        groups: ArrayLike | None = None,
         progress: Callback | None = None,
     ) -> EntropyClassifier:
         """Train on a table and its labels, and return the model itself.
@@ -452,6 +467,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: what each row counts for. Default: None, 1 for each.
             target: the name of a column of `X` with the labels, in place of `y`. Default: None.
             held_out: rows and labels that choose the epoch instead of a share of the rows. Default: None.
+            groups: the group of each row, such as its patient. All rows of a group are on one side of every split, as
+                with `GroupKFold` of scikit-learn. Default: None, rows stay together with their copies only.
             progress: a function that is called with a `logiclens.ProgressState` as the fit proceeds, in place of a bar
                 (see `verbose`). An exception that it raises ends the fit, and the model is as it was before. Default:
                 None.
@@ -472,7 +489,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y = _one_of(y, target)
             check_settings(self)
             with within_memory(), working(progress or bool(self.verbose), _plan(self, X)):
-                begun = self._begin(X, y, sample_weight, held_out)
+                begun = self._begin(X, y, sample_weight, held_out, groups)
                 self._settle(begun, train_all([begun.training])[0])
         except BaseException:
             # Whoever stops a fit keeps the model as it was.
@@ -489,6 +506,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Any,
         sample_weight: ArrayLike | None,
         held_out: tuple[Any, Any] | None,
+        groups: Any = None,
         *,
         is_part: bool = False,
     ) -> BegunFit:
@@ -498,6 +516,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_settings(self)
         if is_lake(X):
+            if groups is not None:
+                raise LogicLensError("an engine counts rows whatever their group: leave out groups, or read the table.")
             return self._begin_counting(in_engine(X), y, sample_weight, held_out)
         X, y = parted(X, y)
         label_name = getattr(y, "name", None)
@@ -536,6 +556,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             teacher=self.teacher,
             target=TargetSettings(self.above, self.quantiles),
             split_by_time=self.split_by_time,
+            groups=groups,
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
@@ -606,7 +627,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ready, trained = state_positively(begun.ready, trained)
         X, y = begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
-        self.classes_, self.table_ = ready.classes, table
+        self.classes_, self.table_, self._unit = ready.classes, table, ready.unit
         held = 0 if ready.validation is None else ready.validation.n_counted
         self.parts_ = {"train": ready.train.n_counted, "validation": held}
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
@@ -658,6 +679,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (self._fidelity_note(), False),
             (rarity, self.class_weight is not None),
             (ready.time_note, self.split_by_time is not None),
+            (ready.unit_note, True),
         ]
         self._fit_notes = tuple(note for note, is_asked in told if note is not None and not is_asked)
         self._asked_notes = tuple(note for note, is_asked in told if note is not None and is_asked)
@@ -717,7 +739,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The report asks for it again.
         self._readings = (*self._readings, reading)
         agreement = self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), reading)
-        most = wilson_interval(agreement * table.n_counted, table.n_counted)[1]
+        n_rows = table.n_counted * (1.0 if self.set_aside_ is None else self.set_aside_.worth)
+        most = wilson_interval(agreement * n_rows, n_rows)[1]
         rows = "training rows" if self.set_aside_ is None else "held-out rows"
         low = most < LOW_FIDELITY
         share = percent(agreement, 0 if low else 1)
@@ -925,6 +948,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         pinned: RuleSet | None = None,
         target: str | None = None,
+        groups: ArrayLike | None = None,
         why: str | None = None,
         who: str | None = None,
         when: Any = None,
@@ -939,6 +963,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: one label per row, or the name of their column. Default: None, for `target`.
             pinned: rules of which some are pinned. Default: None, those of `rules_`.
             target: the name of the column of labels, in place of `y`. Default: None.
+            groups: the group of each row, as in `fit`. Default: None.
             why: the reason, for the history. Default: None.
             who: the person, for the history. Default: None.
             when: the moment, for the history; nothing reads a clock. Default: None.
@@ -952,7 +977,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         rules = self.rules_ if pinned is None else pinned
-        return refitted(self, X, _one_of(y, target), rules, Note(why, who, when))
+        return refitted(self, X, _one_of(y, target), rules, Note(why, who, when), groups)
 
     @property
     def n_rows_(self) -> int:
@@ -1197,7 +1222,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
         seed = seed_of(self.random_state)
         with working(bool(self.verbose)):
-            runs = list(resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices))
+            runs = list(
+                resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices, self._unit)
+            )
         found = selection_frequencies(names, runs, chosen=chosen, cuts=self._cuts)
         # The rules keep their recurrence on the bags.
         return replace(explanation, model_rules=explanation.rules, stability=found)

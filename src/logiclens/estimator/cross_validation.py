@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import PLAN, BegunFit, EntropyClassifier
-from logiclens.estimator.prepare import CUTTING
+from logiclens.estimator.inputs import group_numbers
+from logiclens.estimator.knowledge import learnable
+from logiclens.estimator.prepare import CUTTING, copy_numbers
+from logiclens.estimator.settings import booleaniser_of
 from logiclens.estimator.training import train_all
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import Explanation
@@ -60,16 +63,18 @@ def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Sc
 
 
 def fit_together(
-    models: Sequence[EntropyClassifier], tables: Sequence[tuple[Any, Any]], held_out: Sequence[tuple[Any, Any] | None]
+    models: Sequence[EntropyClassifier],
+    tables: Sequence[tuple[Any, Any, Any]],
+    held_out: Sequence[tuple[Any, Any] | None],
 ) -> None:
-    """Fit each model to its own rows and labels, with its own validation rows; see `EntropyClassifier.fit`.
+    """Fit each model to its own rows, labels and groups, with its own validation rows; see `EntropyClassifier.fit`.
 
     The models do not influence each other, so folds, seeds and settings can be fitted in one call.
     """
     begun: list[BegunFit] = []
     with Progress(len(models), CUTTING) as progress:
-        for model, (rows, labels), held in zip(models, tables, held_out, strict=True):
-            begun.append(model._begin(rows, labels, None, held, is_part=True))
+        for model, (rows, labels, groups), held in zip(models, tables, held_out, strict=True):
+            begun.append(model._begin(rows, labels, None, held, groups, is_part=True))
             progress.update(len(begun))
     for model, one, trained in zip(models, begun, train_all([one.training for one in begun]), strict=True):
         model._settle(one, trained)
@@ -148,6 +153,7 @@ def cross_validate(
     estimator: EntropyClassifier,
     n_folds: int = 5,
     seed: int = 42,
+    groups: ArrayLike | None = None,
     clock: Callable[[], float] = time.perf_counter,
     progress: Shown = None,
 ) -> Iterator[FoldResult]:
@@ -162,6 +168,7 @@ def cross_validate(
         estimator: the classifier; each fold is fitted with a clone of it.
         n_folds: the number of folds. Default: 5.
         seed: random seed of the folds. Default: 42.
+        groups: the group of each row; a fold has whole groups. Default: None, whole rows with their copies.
         clock: seconds of a clock.
         progress: a function that is called with a `logiclens.ProgressState` as the work proceeds. Default: None, a bar
             in a terminal or a notebook if the estimator is `verbose`.
@@ -174,13 +181,18 @@ def cross_validate(
     if estimator.split_by_time is not None:
         raise LogicLensError("folds are drawn at random, whatever the time: leave out split_by_time.")
     labels = label_array(labels, len(frame))
-    parts = list(folds(labels, n_folds, seed=seed))
+    numbers = None if groups is None else group_numbers(groups, len(frame))
+    together = units_of(estimator, frame, labels) if numbers is None else numbers
+    parts = list(folds(labels, n_folds, seed=seed, groups=together))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
     begun = clock()
     with working(bool(estimator.verbose) if progress is None else progress, PLAN):
         fit_together(
             models,
-            [(frame.iloc[fold.train], labels[fold.train]) for fold in parts],
+            [
+                (frame.iloc[fold.train], labels[fold.train], None if numbers is None else numbers[fold.train])
+                for fold in parts
+            ],
             [(frame.iloc[fold.validation], labels[fold.validation]) for fold in parts],
         )
     share = (clock() - begun) / len(parts)
@@ -200,6 +212,12 @@ def cross_validate(
             seconds,
             {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},
         )
+
+
+def units_of(estimator: EntropyClassifier, frame: pd.DataFrame, labels: NDArray[Any]) -> NDArray[np.intp] | None:
+    """Return a number that a row shares with its copies only; None if no row is a copy."""
+    rows = learnable(estimator, frame, None)
+    return copy_numbers(rows, np.unique(labels, return_inverse=True)[1], booleaniser_of(estimator))
 
 
 def summarise(results: list[FoldResult]) -> CrossValidation:

@@ -19,7 +19,7 @@ from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies, DistinctRows, latest_rows
 from logiclens.errors import LogicLensError, no_column, quoted
-from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE
+from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, is_missing
 from logiclens.formula.condition import CONCEPT, ZERO_ONE
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array
@@ -32,6 +32,7 @@ from logiclens.formula.target_cuts import (
     number_text,
     suggested_cut,
 )
+from logiclens.metrics.rule_statistics import coded
 from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
 from logiclens.train.committee import GroupedRows
 from logiclens.words import count_with_noun, percent
@@ -149,6 +150,77 @@ def checked_held_out(held_out: Any) -> tuple[Any, Any] | None:
     return parted(held_out[0], held_out[1])
 
 
+def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the number of the group of each row; refuse a row without a group."""
+    if isinstance(groups, str):
+        raise LogicLensError(
+            f"groups must have one entry for each row, got {quoted(groups)}: pass the column itself, and leave it out "
+            "of the table."
+        )
+    known, numbers = coded(groups, n_rows, "group")
+    if (gone := np.array([is_missing(group) for group in known], dtype=np.bool_)[numbers]).any():
+        raise LogicLensError(
+            f"the group of row {int(np.flatnonzero(gone)[0])} is missing: give every row a group, or leave out the "
+            "rows without one."
+        )
+    return numbers
+
+
+def unit_note(distinct: DistinctRows, groups: Any) -> str | None:
+    """Return a sentence on the groups, or on the copies, that stay on one side of every split."""
+    if groups is not None:
+        name = getattr(groups, "name", None)
+        of = "" if name is None else f" ({quoted(str(name))})"
+        return (
+            f"the rows are of {distinct.unit.max() + 1:,} groups{of}, and a group stays on one side of every split; "
+            "intervals count rows, which may say too much where the rows of a group are alike."
+        )
+    if not distinct.n_copies:
+        return None
+    n_rows = len(distinct.places)
+    verb = "is a copy of another" if distinct.n_copies == 1 else "are copies of others"
+    return (
+        f"{distinct.n_copies:,} of {n_rows:,} rows {verb}, equal in the target and in all columns that rules may use: "
+        "copies stay on one side of every split, and intervals do not count them as further rows."
+    )
+
+
+def check_groups(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64], share: float) -> None:
+    """Refuse groups that are too few to be split, and held-out groups that have all rows of a class."""
+    n_groups, least = int(distinct.unit.max()) + 1, 3 if share else 2
+    if n_groups < least:
+        held = " beside the held-out ones" if share else ""
+        raise LogicLensError(
+            f"the rows are of {count_with_noun(n_groups, 'group')}: at least {least} are needed, so that rules are "
+            f"learned from one and chosen on another{held}."
+        )
+    check_classes_train(distinct, known, aside, "in the groups that are held out")
+
+
+def lone_class_note(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64]) -> str | None:
+    """Return a sentence if all rows of a class that train are of one group, so that no inner split can hold it out."""
+    trains = distinct.weight > aside
+    codes, unit = known.codes[distinct.first][trains], distinct.unit[trains]
+    yes = codes > 0 if codes.ndim == 2 else codes[:, None] == np.arange(len(known.names))
+    lone = [name for name, rows in zip(known.names, yes.T, strict=True) if len(np.unique(unit[rows])) == 1]
+    if not lone:
+        return None
+    return (
+        f"all rows of class {quoted(lone[0])} that train are of one group: rules are chosen on the rows that they were "
+        "learned from, and may be too long."
+    )
+
+
+def check_classes_train(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64], where: str) -> None:
+    """Refuse held-out rows that are all rows of a class; `where` says which rows they are."""
+    codes, left = known.codes[distinct.first], distinct.weight - aside
+    yes = codes if codes.ndim == 2 else np.eye(len(known.names))[codes]
+    if len(gone := np.flatnonzero((left @ yes == 0) & (distinct.weight @ yes > 0))):
+        raise LogicLensError(
+            f"all rows of class {quoted(known.names[gone[0]])} are {where}: hold out a smaller share, or at random."
+        )
+
+
 FEW_TO_TRAIN = 5
 """A class with fewer training rows than this is hardly learned: the default of `min_support` asks for as many."""
 
@@ -242,9 +314,12 @@ FEW_MOMENTS = 10
 
 
 def latest_aside(
-    columns: Sequence[Column], name: str, known: Labels, distinct: DistinctRows, share: float
+    columns: Sequence[Column], name: str, known: Labels, distinct: DistinctRows, share: float, *, by_groups: bool
 ) -> tuple[NDArray[np.float64], str]:
-    """Return the weights of the latest rows, which are held out, and a sentence that says which they are."""
+    """Return the weights of the latest rows, which are held out, and a sentence that says which they are.
+
+    Groups are held out whole, from their latest row on.
+    """
     column = next((column for column in columns if column.name == name), None)
     if column is None:
         raise no_column(name, [column.name for column in columns], "the table")
@@ -254,17 +329,16 @@ def latest_aside(
             f"rows are split by time along dates or numbers, and {quoted(name)} holds {kind.plural}: name a column of "
             "dates."
         )
-    latest = latest_rows(column.numbers[distinct.first], distinct.weight, share)
-    codes, left = known.codes[distinct.first], distinct.weight - latest.aside
-    yes = codes if codes.ndim == 2 else np.eye(len(known.names))[codes]
-    if len(gone := np.flatnonzero((left @ yes == 0) & (distinct.weight @ yes > 0))):
-        raise LogicLensError(
-            f"all rows of class {quoted(known.names[gone[0]])} are among the latest {share:g} by {quoted(name)}: hold "
-            "out a smaller share, or at random."
-        )
+    latest = latest_rows(column.numbers[distinct.first], distinct.weight, share, distinct.unit)
+    check_classes_train(distinct, known, latest.aside, f"among the latest {share:g} by {quoted(name)}")
     start = kind.plain(column.values[distinct.first][column.numbers[distinct.first] == latest.start][0])
     shown = kind.shown_cell(np.datetime64(str(start))) if column.kind == "date" else kind.shown_cell(start)
     note = f"the rows held out are the latest by {quoted(name)}, from {shown} on; all rows before it train."
+    if by_groups:
+        note = (
+            f"the groups held out are those with a row from {shown} on by {quoted(name)}, the latest; all rows that "
+            "train are before it."
+        )
     if latest.n_missing:
         rows = count_with_noun(int(latest.n_missing), "row")
         note += f" {rows} without a value there {'trains' if latest.n_missing == 1 else 'train'} too."
@@ -360,11 +434,30 @@ class Schema:
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """Distinct held-out rows, as concepts and as raw columns, and their positions in the table."""
+    """Distinct held-out rows as concepts, and all held-out rows as raw columns with their positions in the table.
+
+    `worth` is how many independent rows a row is worth in intervals: less than 1 where rows are copies of others.
+    """
 
     table: ConceptTable
     columns: tuple[Column, ...] = field(repr=False)
     copies: Copies = field(repr=False)
+    worth: float = 1.0
+
+    @property
+    def distinct_columns(self) -> tuple[Column, ...]:
+        """The raw columns of the rows of `table`; none of a table in an engine."""
+        return tuple(column.take(self._first) for column in self.columns)
+
+    @property
+    def _first(self) -> NDArray[np.intp]:
+        """The first copy of each distinct row."""
+        return np.unique(self.copies.rows, return_index=True)[1]
+
+    @property
+    def measured_places(self) -> NDArray[np.intp]:
+        """The positions of the rows that figures count where rows have no weights: of copies that stay together one."""
+        return self.places[self._first] if self.worth < 1 else self.places
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -388,7 +481,8 @@ class Prepared:
 
     `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
     another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split,
-    `time_note` how it treats time. `target_cuts` are the cuts of a target of numbers.
+    `time_note` how it treats time, `unit_note` which rows it keeps together. `target_cuts` are the cuts of a target of
+    numbers. `unit` are the units of the rows of `table`; None: its rows are separate observations.
     """
 
     table: ConceptTable
@@ -404,6 +498,8 @@ class Prepared:
     note: str | None = None
     target_cuts: TargetCuts | None = None
     time_note: str | None = None
+    unit_note: str | None = None
+    unit: NDArray[np.intp] | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

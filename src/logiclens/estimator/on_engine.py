@@ -165,9 +165,11 @@ def prepare_in_engine(
         raise LogicLensError("a table in an engine needs the name of its target: fit(table, target=...).")
     cuts = countable(booleaniser)
     classes, n_of_class = classes_of(table, target)
-    columns = [name for name in table.columns if name != target]
+    # Their order in the table must not matter.
+    columns = sorted(name for name in table.columns if name != target)
     if not columns:
         raise LogicLensError(f"the table has no column beside the target {quoted(target)}.")
+    given = table.columns
     for name in columns:
         kind_of(table, name)
     found: list[Tally] = []
@@ -193,7 +195,7 @@ def prepare_in_engine(
         within.counted,
         fitted,
         known,
-        tuple(columns),
+        tuple(name for name in given if name != target),
         shares=shares,
         seed=seed,
         seen=within.seen,
@@ -209,10 +211,14 @@ def prepare_counted(
     booleaniser: Booleaniser | None,
     shares: tuple[float, float],
     seed: int,
+    names: tuple[str, ...],
     positional: bool = False,
     committee: int | None = 0,
 ) -> Prepared:
-    """Find cuts on all rows in memory, count the rows, and split the counted rows."""
+    """Find cuts on all rows in memory, count the rows, and split the counted rows.
+
+    `names` are the columns in the order of the table.
+    """
     cuts = countable(booleaniser)
     if known.codes.ndim == 2:
         raise LogicLensError('cuts_on="all" counts rows of one class each: several labels need cuts_on="train".')
@@ -223,7 +229,6 @@ def prepare_counted(
     fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in cuts.with_parts(parts)])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
-    names = tuple(column.name for column in columns)
     return split_counted(
         counted, fitted, known, names, shares=shares, seed=seed, positional=positional, committee=committee
     )

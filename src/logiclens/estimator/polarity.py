@@ -114,7 +114,7 @@ def _table(table: ConceptTable, schema: Schema, places: Sequence[int], aside: Se
     values = table.values.copy()
     values[:, list(places)] = 1 - values[:, list(places)]
     if aside is not None and aside.columns and schema.cutting is not None:
-        values = schema.cutting.values(schema.named(aside.columns))
+        values = schema.cutting.values(schema.named(aside.distinct_columns))
     return ConceptTable(
         values,
         schema.names,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
-from logiclens.concepts.splits import DistinctRows, distinct_rows, set_apart, split_groups
+from logiclens.concepts.splits import DistinctRows, Parcels, distinct_rows, set_apart, split_groups
 from logiclens.errors import LogicLensError, NoConcepts
 from logiclens.estimator.inputs import (
     CutsOn,
@@ -25,12 +25,16 @@ from logiclens.estimator.inputs import (
     about,
     answers_of,
     bare_predicates,
+    check_groups,
     checked_held_out,
     class_codes,
+    group_numbers,
     known_labels,
     latest_aside,
+    lone_class_note,
     random_split_note,
     split_note,
+    unit_note,
 )
 from logiclens.estimator.on_engine import prepare_counted
 from logiclens.explain.thresholds import sharper_cuts
@@ -93,22 +97,23 @@ class _CutTarget:
         share: float,
         seed: int,
         split_by_time: str | None = None,
+        groups: NDArray[np.intp] | None = None,
     ) -> _CutTarget:
         numbers = checked_numbers(label_array(labels, len(weight)))
         if target.above is not None:
             cuts = cut_at(float(target.above), numbers[weight > 0])
         else:
             cuts = cut_at_quantiles(int(target.quantiles or 0), numbers[weight > 0], weight[weight > 0])
-        kinds = np.unique(numbers, return_inverse=True)[1].reshape(-1, 1)
-        if target.above is not None:
-            kinds = np.searchsorted(cuts.thresholds, numbers, side="right").reshape(-1, 1)
-        distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
+        strata = np.searchsorted(cuts.thresholds, numbers, side="right")
+        kinds = strata if target.above is not None else np.unique(numbers, return_inverse=True)[1]
+        dealt = raw.dealt_by(split_by_time)
+        distinct = distinct_rows(dealt, kinds.reshape(-1, 1), weight, seed=seed, strata=strata, groups=groups)
         own = numbers[distinct.first]
         if split_by_time is None:
-            aside = set_apart(np.searchsorted(cuts.thresholds, own, side="right"), distinct.weight, share)
+            aside = set_apart(strata[distinct.first], distinct.weight, share, distinct.unit)
         else:
             known = known_labels(cuts.labels(numbers), weight)
-            aside, _ = latest_aside(raw.columns, split_by_time, known, distinct, share)
+            aside, _ = latest_aside(raw.columns, split_by_time, known, distinct, share, by_groups=groups is not None)
         if target.quantiles is not None and aside.any():
             trains = distinct.weight > aside
             cuts = cut_at_quantiles(int(target.quantiles), own[trains], (distinct.weight - aside)[trains])
@@ -129,13 +134,14 @@ def prepare(
     teacher: Any = None,
     target: TargetSettings = NO_CUTS,
     split_by_time: str | None = None,
+    groups: Any = None,
 ) -> Prepared:
     """Check the arguments of `fit` and split the rows.
 
     The first of `shares` is the share of rows that is held out. For one network, the second is the share of the rest
     that chooses the epoch, unless `held_out` does. For a committee of any size but 0 the rest is split into groups; see
     `logiclens.train.committee`. `target` says how a target of numbers is cut into classes. With `split_by_time` the
-    latest rows by this column are held out.
+    latest rows by this column are held out. `groups`, or else rows and their copies, are on one side of every split.
     """
     held_out = checked_held_out(held_out)
     raw = _Raw.of(rows, booleaniser is not None)
@@ -143,13 +149,22 @@ def prepare(
     if len(weight) == 0:
         # scikit-learn's tests expect the first words.
         raise LogicLensError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows.")
+    numbers = None if groups is None else group_numbers(groups, len(weight))
+    if numbers is not None and cuts_on == "all":
+        raise LogicLensError('cuts_on="all" counts rows whatever their group: use cuts_on="train" with groups.')
     if target.asked:
+        if cuts_on != "all":
+            raw, booleaniser = raw.usable(booleaniser, checked_numbers(label_array(labels, len(weight))), weight)
         share = 0.0 if cuts_on == "all" else shares[0]
-        cut = _CutTarget.of(labels, weight, target, raw, share=share, seed=seed, split_by_time=split_by_time)
+        cut = _CutTarget.of(
+            labels, weight, target, raw, share=share, seed=seed, split_by_time=split_by_time, groups=numbers
+        )
         labels = cut.cuts.labels(cut.numbers)
         if held_out is not None:
             held_out = (held_out[0], cut.cuts.labels(label_array(held_out[1])))
     known = known_labels(labels, weight)
+    if not target.asked and cuts_on != "all":
+        raw, booleaniser = raw.usable(booleaniser, known.codes, weight)
     taught = None if teacher is None else _answers(teacher, rows, known)
     if cuts_on == "all":
         if taught is not None:
@@ -163,29 +178,52 @@ def prepare(
             seed=seed,
             positional=raw.positional,
             committee=committee,
+            names=raw.names,
         )
         ready = replace(ready, target_cuts=cut.cuts if target.asked else None)
         return ready if held_out is None else _with_held_out(ready, held_out)
     kinds = known.codes.reshape(len(weight), -1)
+    strata = None if known.codes.ndim == 2 else known.codes
     if target.asked:
         distinct, aside = cut.distinct, cut.aside
     else:
-        distinct = distinct_rows(raw.columns, kinds, weight, seed=seed)
-    strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
+        dealt = raw.dealt_by(split_by_time)
+        distinct = distinct_rows(dealt, kinds, weight, seed=seed, strata=strata, groups=numbers)
     by_time = None
     if split_by_time is not None:
-        aside, by_time = latest_aside(raw.columns, split_by_time, known, distinct, shares[0])
+        aside, by_time = latest_aside(
+            raw.columns, split_by_time, known, distinct, shares[0], by_groups=groups is not None
+        )
     elif not target.asked:
-        aside = set_apart(strata, distinct.weight, shares[0])
+        own = None if strata is None else strata[distinct.first]
+        aside = set_apart(own, distinct.weight, shares[0], distinct.unit)
+    if groups is not None:
+        check_groups(distinct, known, aside, shares[0])
     if split_by_time is None and shares[0] and booleaniser is not None:
         by_time = random_split_note(raw.columns)
     note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
+    if note is None and groups is not None:
+        note = lone_class_note(distinct, known, aside)
     ready = _split(raw, known, distinct, aside, held_out, booleaniser, committee, shares[1])
-    ready = replace(ready, note=note, time_note=by_time, target_cuts=cut.cuts if target.asked else None)
+    ready = replace(
+        ready, note=note, time_note=by_time, unit_note=unit_note(distinct, groups),
+        target_cuts=cut.cuts if target.asked else None,
+    )  # fmt: skip
     if taught is None or committee == 0:
         return ready
     told = _over_copies(taught, distinct)
     return replace(ready, taught=told[:, distinct.weight > aside], taught_aside=told[:, aside > 0])
+
+
+def copy_numbers(rows: Any, classes: NDArray[np.intp], booleaniser: Booleaniser | None) -> NDArray[np.intp] | None:
+    """Return a number that each row of a table shares with its copies only; None if no row is a copy."""
+    weight = np.ones(len(classes))
+    raw, _ = _Raw.of(rows, booleaniser is not None).usable(booleaniser, classes, weight)
+    distinct = distinct_rows(raw.dealt_by(None), classes.reshape(-1, 1), weight, seed=0, strata=classes)
+    if not distinct.n_copies:
+        return None
+    unit = distinct.unit[distinct.copy_of]
+    return np.where(unit >= 0, unit, len(distinct) + np.arange(len(unit)))
 
 
 def _split(
@@ -203,7 +241,9 @@ def _split(
         return _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
     kinds = known.codes.reshape(len(known.codes), -1)
     strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
-    held = set_apart(strata, distinct.weight - aside, validation) if held_out is None else np.zeros(len(distinct))
+    held = np.zeros(len(distinct))
+    if held_out is None:
+        held = set_apart(strata, distinct.weight - aside, validation, distinct.unit)
     train = distinct.weight - aside - held
     columns = [column.take(distinct.first) for column in raw.columns]
     classes = kinds[distinct.first]
@@ -221,10 +261,11 @@ def _split(
         everything.weighing(train + held),
         everything.weighing(train),
         everything.weighing(held) if held.any() else None,
-        _set_aside(everything, columns, distinct, aside),
+        _set_aside(everything, raw, distinct, aside),
         known.classes,
         schema,
         fitted,
+        unit=distinct.unit[distinct.weight > aside],
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 
@@ -264,20 +305,25 @@ def _in_groups(
     strata = None if codes.ndim == 2 else codes
     # With several labels each is a yes/no question.
     n_classes = len(known.classes) if strata is not None else 2
-    n_groups = n_groups_for(committee, _rarest(codes, len(known.classes), weight), n_classes)
-    groups = split_groups(strata, weight, n_groups)
+    unit = distinct.unit[used]
+    n_groups = min(
+        n_groups_for(committee, _rarest(codes, len(known.classes), weight, unit), n_classes),
+        max(1, int(Parcels.of(None, weight, unit).size.sum())),
+    )
+    groups = split_groups(strata, weight, n_groups, unit)
     cutter = Cutter(raw, known, distinct.first[used], codes, weight, booleaniser, held_out)
-    grouped = replace(cutter.grouped(groups), alone=committee == 1)
+    grouped = replace(cutter.grouped(groups), alone=committee == 1, unit=unit)
     everything, (schema, fitted) = grouped.cut, cutter.everything
     set_aside = None
     if aside.any():
         places = distinct.first
         values = raw.values[places] if fitted is None else fitted.cutting_.values([c.take(places) for c in raw.columns])
         whole = _table(schema, values, known.codes[places], distinct.weight)
-        set_aside = _set_aside(whole, [column.take(places) for column in raw.columns], distinct, aside)
+        set_aside = _set_aside(whole, raw, distinct, aside)
     return Prepared(
-        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped
-    )
+        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped,
+        unit=unit,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,20 +412,23 @@ def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[
     return whole if np.abs(scaled - whole).max() < 1e-6 else scaled
 
 
-def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64]) -> float:
-    """Return the number of rows of the rarest class; with several labels, of the rarest answer."""
-    copies = weight if (weight == np.round(weight)).all() else np.ones(len(weight))
+def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64], unit: NDArray[np.intp]) -> float:
+    """Return the number of rows, or of units, of the rarest class; with several labels, of the rarest answer."""
+    parcels = Parcels.of(None, weight, unit)
     if codes.ndim == 1:
-        return float(np.bincount(codes, copies, minlength=n_classes).min())
-    yes = copies @ codes
-    sizes = np.concatenate([yes, copies.sum() - yes])
+        return min(parcels.count(codes == klass) for klass in range(n_classes))
+    sizes = [parcels.count(column == answer) for column in codes.T for answer in (0, 1)]
     # A label that all rows have, or none, cannot be in every group.
-    return float(sizes[sizes > 0].min())
+    return min(size for size in sizes if size > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Raw:
-    """The table given to `fit` as columns; if it holds concepts, their values too."""
+    """The table given to `fit` as columns; if it holds concepts, their values too.
+
+    Named columns are in the order of their names, since their order in the table must not matter; `names` are in the
+    order of the table. `left_out` are columns that become no concepts, and by which rows are not dealt out.
+    """
 
     columns: tuple[Column, ...]
     values: NDArray[Any]
@@ -388,19 +437,47 @@ class _Raw:
     predicates: Mapping[str, Predicate]
     weight: NDArray[np.float64] | None = None
     positional: bool = False
+    left_out: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, rows: Any, is_raw: bool) -> _Raw:
         if is_raw:
             columns = columns_of(rows)
-            names = tuple(column.name for column in columns)
-            return cls(columns, np.zeros(0), names, Groups(), {}, positional=column_names(rows) is None)
+            names, positional = tuple(column.name for column in columns), column_names(rows) is None
+            if not positional:
+                columns = tuple(sorted(columns, key=_name))
+            return cls(columns, np.zeros(0), names, Groups(), {}, positional=positional)
         predicates = bare_predicates(rows)
         table = rows if isinstance(rows, ConceptTable) else ConceptTable(rows)
         columns = tuple(
             Column(name, "number", table.values[:, j].astype(np.float64)) for j, name in enumerate(table.names)
         )
-        return cls(columns, table.values, table.names, table.groups, predicates, table.weight)
+        positional = not isinstance(rows, ConceptTable) and column_names(rows) is None
+        return cls(columns, table.values, table.names, table.groups, predicates, table.weight, positional)
+
+    def usable(
+        self, booleaniser: Booleaniser | None, labels: NDArray[Any], weight: NDArray[np.float64]
+    ) -> tuple[_Raw, Booleaniser | None]:
+        """Return the table, and the booleaniser, with the columns that can become no concepts left out."""
+        if booleaniser is None:
+            there = weight > 0
+            constant = (column.name for column in self.columns if len(np.unique(column.values[there])) < 2)
+            return replace(self, left_out=frozenset(constant)), None
+        kinds = np.unique(labels, return_inverse=True, axis=0)[1].reshape(-1, 1)
+        reasons: dict[str, str] = {}
+        while True:
+            # Without an identifier rows are equal that were not, and another column may identify these.
+            left = [column for column in self.columns if column.name not in reasons]
+            distinct = distinct_rows(left, kinds, weight, seed=0)
+            found = booleaniser.unusable([column.take(distinct.first) for column in self.columns], distinct.weight)
+            if found.keys() <= reasons.keys():
+                return replace(self, left_out=frozenset(reasons)), booleaniser.leaving_out(reasons)
+            reasons = found | reasons
+
+    def dealt_by(self, time: str | None) -> list[Column]:
+        """Return the columns that rows are dealt out by: those that learning may use, and the column of time."""
+        dealt = [column for column in self.columns if column.name not in self.left_out or column.name == time]
+        return dealt if self.positional else sorted(dealt, key=_name)
 
     def schema(self, known: Labels, fitted: Booleaniser | None) -> Schema:
         multilabel = known.codes.ndim == 2
@@ -419,6 +496,10 @@ class _Raw:
         )
 
 
+def _name(column: Column) -> str:
+    return column.name
+
+
 def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: NDArray[np.float64]) -> ConceptTable:
     groups = schema.groups
     return ConceptTable(
@@ -427,12 +508,13 @@ def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: ND
 
 
 def _set_aside(
-    everything: ConceptTable, columns: Sequence[Column], distinct: DistinctRows, aside: NDArray[np.float64]
+    everything: ConceptTable, raw: _Raw, distinct: DistinctRows, aside: NDArray[np.float64]
 ) -> SetAside | None:
     if not aside.any():
         return None
-    taken = aside > 0
-    return SetAside(everything.weighing(aside), tuple(column.take(taken) for column in columns), distinct.copies(aside))
+    copies = distinct.copies(aside)
+    columns = tuple(column.take(copies.places) for column in raw.columns)
+    return SetAside(everything.weighing(aside), columns, copies, distinct.worth(aside))
 
 
 def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
@@ -442,7 +524,8 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
     if ready.grouped is not None:
         grouped = replace(ready.grouped, cut=replace(ready.grouped.cut, validation=held))
         return replace(ready, validation=held, grouped=grouped)
-    return replace(ready, table=ready.table.append(held), validation=held)
+    unit = None if ready.unit is None else np.append(ready.unit, np.full(len(held), -1))
+    return replace(ready, table=ready.table.append(held), validation=held, unit=unit)
 
 
 def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
 
 
-def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, note: Note) -> EntropyClassifier:
+def refitted(
+    model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, note: Note, groups: Any = None
+) -> EntropyClassifier:
     """Return an exact model of pinned rules and of what the search finds beside them; see `EntropyClassifier.refit`.
 
     Args:
@@ -37,6 +39,7 @@ def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, 
         labels: the class of each row, or the name of its column.
         pinned: rules of which some are pinned.
         note: why, by whom and when, for the history.
+        groups: the group of each row. Default: None.
     """
     if not isinstance(pinned, RuleSet) or not any(rule.pinned for rule in pinned.rules):
         raise LogicLensError("no rule is pinned: pass rules of which some are, such as model.rules_.pin('died#1').")
@@ -53,7 +56,8 @@ def refitted(model: EntropyClassifier, rows: Any, labels: Any, pinned: RuleSet, 
         )
     fresh = clone(model).set_params(exact=False, set_aside=0.0, split_by_time=None, method="search", teacher=None)
     with collected_warnings():
-        found: EntropyClassifier = fresh.fit(_taken(rows, left), _taken(labels, left))
+        own = None if groups is None else _taken(groups, left)
+        found: EntropyClassifier = fresh.fit(_taken(rows, left), _taken(labels, left), groups=own)
     made = around(pinned, found.rules_)
     told = [f"{rule.name}: {shown(cube)}" for rule in pinned.rules for cube in rule.cubes if cube in rule.pinned]
     what = f"searched again around {count_with_noun(len(told), 'pinned rule')}, {'; '.join(told)}"

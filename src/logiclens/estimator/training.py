@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.concepts.splits import set_apart, split_groups
+from logiclens.concepts.splits import Parcels, set_apart, split_groups
 from logiclens.errors import collected_warnings
 from logiclens.estimator.inputs import listed_class_weight
 from logiclens.estimator.knowledge import fitted_bounds, without_rows
@@ -227,14 +227,15 @@ def resampled_formulas(
     n_resamples: int,
     seed: int,
     choices: Sequence[Choice] = (),
+    unit: NDArray[np.intp] | None = None,
 ) -> Iterator[tuple[DNF | Complement, ...]]:
     """Yield the formulas found on each of some resamples of the rows, drawn with replacement.
 
-    A network is trained on each resample and teaches the search, with the price and share of `choices`. The work runs
-    in this process, or where a surrounding `joblib.parallel_config` sends it.
+    A network is trained on each resample and teaches the search, with the price and share of `choices`. The rows of a
+    `unit` are drawn together. The work runs in this process, or where a surrounding `joblib.parallel_config` sends it.
     """
     rng = np.random.default_rng(seed)
-    draws = (Draw(_drawn(table, rng), int(rng.integers(2**32))) for _ in range(n_resamples))
+    draws = (Draw(_drawn(table, rng, unit), int(rng.integers(2**32))) for _ in range(n_resamples))
     n_jobs = max(1, joblib.effective_n_jobs(None))
     size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
     # Workers need only the settings.
@@ -244,7 +245,7 @@ def resampled_formulas(
     with Progress(n_resamples, "resamples") as progress:
         done = 0
         for formulas in parallel(
-            joblib.delayed(drawn_formulas)(settings, classes, table, part, choices) for part in parts
+            joblib.delayed(drawn_formulas)(settings, classes, table, part, choices, unit) for part in parts
         ):
             done += len(formulas)
             progress.update(done)
@@ -257,6 +258,7 @@ def drawn_formulas(
     table: ConceptTable,
     draws: Sequence[Draw],
     choices: Sequence[Choice],
+    unit: NDArray[np.intp] | None = None,
 ) -> list[tuple[DNF | Complement, ...]]:
     """Return the formulas of resamples whose networks are trained in one pass."""
     begun, tables, bounds = [], [], fitted_bounds(model)
@@ -264,7 +266,8 @@ def drawn_formulas(
         for draw in draws:
             drawn = table.weighing(draw.weight)
             strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
-            held = set_apart(strata, drawn.weight, model.validation)
+            own = None if unit is None else unit[draw.weight > 0]
+            held = set_apart(strata, drawn.weight, model.validation, own)
             rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
             begun.append(Begun(model, classes, rows, validation, draw.seed, bounds=bounds))
             tables.append(drawn)
@@ -322,17 +325,16 @@ def concept_frequencies(
     return {concept: n / n_bags for concept, n in used.items()}
 
 
-def _drawn(table: ConceptTable, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw as many rows as there are, with replacement; a class that is not drawn keeps one row. Return the weights."""
-    weight = table.weight
-    whole = (weight == np.round(weight)).all()
-    if whole:
-        drawn = rng.multinomial(int(weight.sum()), weight / weight.sum()).astype(np.float64)
-    else:
-        # The weight of a row is not its number of copies.
-        drawn = weight * rng.multinomial(len(weight), np.full(len(weight), 1 / len(weight)))
+def _drawn(table: ConceptTable, rng: np.random.Generator, unit: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+    """Draw as many rows, or units, as there are, with replacement; a class that is not drawn keeps one row.
+
+    Return the weights.
+    """
+    parcels = Parcels.of(None, table.weight, unit)
+    size = parcels.size
+    drawn = parcels.weights(rng.multinomial(int(size.sum()), size / size.sum()).astype(np.float64))
     for column in (table.targets() > 0).T:
         if column.any() and not drawn[column].any():
-            kept = rng.choice(np.flatnonzero(column))
-            drawn[kept] = 1 if whole else weight[kept]
+            row = rng.choice(np.flatnonzero(column))
+            drawn[row] = table.weight[row] if parcels.is_whole[row] else 1
     return drawn

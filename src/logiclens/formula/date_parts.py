@@ -215,11 +215,11 @@ def _distance(days: int, start: str) -> str:
 
 
 def parts_of_dates(spans: Mapping[str, float], columns: Collection[str]) -> tuple[DatePart, ...]:
-    """Return the parts that dates offer, in the order of the columns.
+    """Return the parts that dates offer, in the order of the columns of dates.
 
     Args:
-        spans: for each column of dates, in the order of the table, how many days its dates span. Days are counted from
-            each column to each later one, with more than three columns from the first one only.
+        spans: for each column of dates, from the earliest on, how many days its dates span. Days are counted from each
+            column to each later one, with more than three columns from the first one only.
         columns: all columns. A part whose name is that of a column is not offered.
     """
     offered: list[DatePart] = []

@@ -7,7 +7,7 @@ needs no torch. `logiclens.estimator.persistence` writes the file and reads the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -271,17 +271,21 @@ def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind)
         raise LogicLensError(f"the categories of {quoted(name)} must be {kind.plural}")
 
 
-def _check_order(model: ModelRecord) -> None:
-    """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
-    place = {column: (number, 0, 0) for number, column in enumerate(model.columns)}
+def _are_in_order(model: ModelRecord, columns: Sequence[str]) -> bool:
+    place = {column: (number, 0, 0) for number, column in enumerate(columns)}
     # Parts of a date come behind the date, in the order of the kinds of parts.
     for part in (one.origin for one in model.predicates.values() if one.origin is not None):
         number, rank = place[part.subject][0], 1 + list(PART_KINDS).index(part.kind)
         place[part.name] = (number, rank, place[part.columns[0]][0])
-    for concepts in (model.predicates, model.memberships):
-        order = [place[concept.column] for concept in concepts.values()]
-        if order != sorted(order):
-            raise LogicLensError("'concepts' must be in the order of 'columns'")
+    orders = [[place[one.column] for one in concepts.values()] for concepts in (model.predicates, model.memberships)]
+    return all(order == sorted(order) for order in orders)
+
+
+def _check_order(model: ModelRecord) -> None:
+    """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
+    # Earlier versions cut columns in the order of the table, as columns without names still are.
+    if not any(_are_in_order(model, columns) for columns in (sorted(model.columns), model.columns)):
+        raise LogicLensError("'concepts' must be in the order of the names of 'columns'")
     names, meant = list(model.predicates), list(model.predicates.values())
     for name, one, after in zip(names[1:], meant[:-1], meant[1:], strict=True):
         if one.column != after.column:

@@ -52,6 +52,8 @@ def wilson_interval(hits: float, total: float, z: float = Z) -> tuple[float, flo
 class Share:
     """A share of rows, with its 95% Wilson interval. Weights count as rows.
 
+    `worth` is how many independent rows a row is worth: less than 1 where rows are copies of others.
+
     >>> share = Share(64, 77)
     >>> print(share)
     83.1% (73.2–89.9%), 64 of 77
@@ -61,6 +63,7 @@ class Share:
 
     hits: float
     total: float
+    worth: float = 1.0
 
     @property
     def value(self) -> float:
@@ -70,12 +73,12 @@ class Share:
     @property
     def low(self) -> float:
         """The lower end of the interval; 0 of no rows."""
-        return wilson_interval(self.hits, self.total)[0]
+        return wilson_interval(self.hits * self.worth, self.total * self.worth)[0]
 
     @property
     def high(self) -> float:
         """The upper end of the interval; 1 of no rows."""
-        return wilson_interval(self.hits, self.total)[1]
+        return wilson_interval(self.hits * self.worth, self.total * self.worth)[1]
 
     @property
     def percent(self) -> str:
@@ -113,12 +116,13 @@ class ShareRecord:
 
 @dataclass(frozen=True)
 class TwoByTwo:
-    """Numbers of rows by whether a rule fires and whether they have the class."""
+    """Numbers of rows by whether a rule fires and whether they have the class; for `worth` see `Share`."""
 
     fires_in_class: float
     fires_elsewhere: float
     silent_in_class: float
     silent_elsewhere: float
+    worth: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -146,33 +150,33 @@ class CubeStatistics:
     def support(self) -> Share:
         """Rows it fires on, of all rows."""
         fires, silent = self._fires, self.table.silent_in_class + self.table.silent_elsewhere
-        return Share(fires, fires + silent)
+        return self._share(fires, fires + silent)
 
     @property
     def decides(self) -> Share:
         """Rows it decides, of all rows; no rows if that was not counted."""
-        return Share(0, 0) if self.decided is None else Share(self.decided.total, self.support.total)
+        return Share(0, 0) if self.decided is None else self._share(self.decided.total, self.support.total)
 
     @property
     def coverage(self) -> Share:
         """Rows of the class it fires on, of the rows of the class (recall)."""
-        return Share(self.table.fires_in_class, self._in_class)
+        return self._share(self.table.fires_in_class, self._in_class)
 
     @property
     def unique_coverage(self) -> Share:
         """Rows of the class that would be lost without it, of the rows of the class."""
-        return Share(self.alone_in_class, self._in_class)
+        return self._share(self.alone_in_class, self._in_class)
 
     @property
     def confidence(self) -> Share:
         """Rows of the class it fires on, of the rows it fires on (precision)."""
-        return Share(self.table.fires_in_class, self._fires)
+        return self._share(self.table.fires_in_class, self._fires)
 
     @property
     def prevalence(self) -> Share:
         """Rows of the class, of all rows."""
         elsewhere = self.table.fires_elsewhere + self.table.silent_elsewhere
-        return Share(self._in_class, self._in_class + elsewhere)
+        return self._share(self._in_class, self._in_class + elsewhere)
 
     @property
     def lift(self) -> float:
@@ -188,6 +192,9 @@ class CubeStatistics:
     def lift_high(self) -> float:
         """The upper end of the confidence divided by the prevalence, which is taken as known exactly."""
         return self._lifted(self.confidence.high)
+
+    def _share(self, hits: float, total: float) -> Share:
+        return Share(hits, total, self.table.worth)
 
     @property
     def _fires(self) -> float:
@@ -259,7 +266,7 @@ class DecisionStatistics:
     """Numbers of rows by whether the rules decide for a class and whether the rows have it.
 
     Precision, recall and F1 measure the decision, as `RuleSet.predict` and every export make it. A row on which the
-    formula fires but another class decides does not count for the class.
+    formula fires but another class decides does not count for the class. For `worth` see `Share`.
 
     >>> decided = DecisionStatistics(right=3, wrong=1, missed=2, rest=4)
     >>> print(decided)
@@ -270,21 +277,22 @@ class DecisionStatistics:
     wrong: float
     missed: float
     rest: float
+    worth: float = 1.0
 
     @property
     def decided(self) -> Share:
         """Rows that get the class, of all rows."""
-        return Share(self.right + self.wrong, self.right + self.wrong + self.missed + self.rest)
+        return Share(self.right + self.wrong, self.right + self.wrong + self.missed + self.rest, self.worth)
 
     @property
     def precision(self) -> Share:
         """Rows that have the class, of those that get it."""
-        return Share(self.right, self.right + self.wrong)
+        return Share(self.right, self.right + self.wrong, self.worth)
 
     @property
     def recall(self) -> Share:
         """Rows that get the class, of those that have it."""
-        return Share(self.right, self.right + self.missed)
+        return Share(self.right, self.right + self.missed, self.worth)
 
     @property
     def f1(self) -> float:
@@ -398,12 +406,13 @@ def count_decided(
     weight: NDArray[np.float64] | None = None,
     group: NDArray[np.intp] | int = 0,
     n_groups: int = 1,
+    worth: float = 1.0,
 ) -> list[DecisionStatistics]:
     """Return how often the rules decide for a class, rightly and wrongly, on all rows and on each group."""
     cell = 2 * member.astype(np.intp) + said + 4 * group
     counted = np.bincount(cell, weight, 4 * n_groups).astype(np.float64).reshape(n_groups, 4)
     return [
-        DecisionStatistics(right, wrong, missed, rest)
+        DecisionStatistics(right, wrong, missed, rest, worth)
         for rest, wrong, missed, right in [counted.sum(axis=0).tolist(), *counted.tolist()]
     ]
 
@@ -487,11 +496,14 @@ def answer_costs(costs: Sequence[Costs], said: Confusion) -> tuple[AnswerCost, .
 
 
 def cube_statistics(
-    cube: Cube | None, cells: NDArray[np.float64], decided: DecisionStatistics | None = None
+    cube: Cube | None,
+    cells: NDArray[np.float64],
+    decided: DecisionStatistics | None = None,
+    worth: float = 1.0,
 ) -> CubeStatistics:
     """Return the statistics of a cube, or of a whole formula, from the cells of `count_fired` and what it decides."""
     silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
-    table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent)
+    table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent, worth)
     return CubeStatistics(cube, table, alone_in_class, None if decided is None else decided.precision)
 
 
@@ -505,7 +517,7 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
     >>> one = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), 2).record(DNF.true)
     >>> two = CubeStatistics(None, TwoByTwo(2, 2, 4, 4), 2).record(DNF.true)
     >>> union_record([one, two], "both").table
-    TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3)
+    TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3, worth=1.0)
     """
     counted = _union(
         [
@@ -513,7 +525,7 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
                 None,
                 cube.table,
                 cube.unique_coverage.hits,
-                None if cube.decided is None else Share(cube.decided.hits, cube.decided.total),
+                None if cube.decided is None else Share(cube.decided.hits, cube.decided.total, cube.table.worth),
             )
             for cube in cubes
         ]
@@ -533,9 +545,11 @@ def _union(cubes: Sequence[CubeStatistics]) -> CubeStatistics:
         fires_elsewhere,
         first.fires_in_class + first.silent_in_class - fires_in_class,
         first.fires_elsewhere + first.silent_elsewhere - fires_elsewhere,
+        first.worth,
     )
     shares = [cube.decided for cube in cubes if cube.decided is not None]
-    decided = Share(sum(share.hits for share in shares), sum(share.total for share in shares)) if shares else None
+    hits, total = sum(share.hits for share in shares), sum(share.total for share in shares)
+    decided = Share(hits, total, first.worth) if shares else None
     return CubeStatistics(None, table, sum(cube.alone_in_class for cube in cubes), decided)
 
 
@@ -636,6 +650,7 @@ class RuleStatistics:
                 rows.
             lift, lift_low, lift_high: confidence / prevalence, and its interval.
             fires_in_class, fires_elsewhere, silent_in_class, silent_elsewhere: the rows counted.
+            worth: how many independent rows a row is worth in intervals; less than 1 where rows are copies of others.
 
         >>> from logiclens.formula import Rule, parse
         >>> rules = RuleSet((Rule("ill", parse("old"), (0.9,)), Rule("well", parse("~old"), (0.9,))))
@@ -735,6 +750,7 @@ def rule_statistics(
     by_name: str | None = None,
     source: str = "the rows given",
     names: Sequence[str] | None = None,
+    worth: float = 1.0,
 ) -> RuleStatistics:
     """Count how the rules decide on some rows, and where each cube and each formula fires.
 
@@ -752,6 +768,7 @@ def rule_statistics(
         by_name: what the subgroups are called by; the name of the column if it has one.
         source: which rows these are, in words.
         names: the columns of a matrix.
+        worth: how many independent rows a row is worth in intervals: less than 1 where rows are copies of others.
 
     >>> from logiclens.formula import Rule, parse
     >>> ill, well = parse("(old & smoker) | sepsis"), parse("~old")
@@ -794,19 +811,19 @@ def rule_statistics(
         column = member[:, place]
         fired = [DNF([cube]).evaluate_packed(packed) for cube in rule.cubes]
         whole = counts(wholes, column, place)
-        decided = count_decided(said[:, place], column, weights, group, len(subgroups))
+        decided = count_decided(said[:, place], column, weights, group, len(subgroups), worth)
         by_cube, left = {}, said[:, place]
         for cube in rules.in_turn(rule):
             fires = packed.unpack(fired[rule.cubes.index(cube)])
-            by_cube[cube] = count_decided(left & fires, column, weights, group, len(subgroups))
+            by_cube[cube] = count_decided(left & fires, column, weights, group, len(subgroups), worth)
             left = left & ~fires
         cubes = [(cube, counts(fired, column, which), by_cube[cube]) for which, cube in enumerate(rule.cubes)]
         # All rows first, then each subgroup.
         per_class.append(
             [
                 ClassStatistics(
-                    rule.label, rule.formula, cube_statistics(None, whole[at], decided[at]),
-                    tuple(cube_statistics(cube, cells[at], own[at]) for cube, cells, own in cubes), decided[at],
+                    rule.label, rule.formula, cube_statistics(None, whole[at], decided[at], worth),
+                    tuple(cube_statistics(cube, cells[at], own[at], worth) for cube, cells, own in cubes), decided[at],
                 )
                 for at in range(len(subgroups) + 1)
             ]

@@ -231,6 +231,13 @@ class ModelMeasurement:
                 return DNF([Cube([Literal(concept)])]).evaluate(self.packed)
         return next((own.missing for own in self.aside.columns if own.name == column), None)
 
+    def _share(self, hits: float, total: float) -> Share:
+        return Share(hits, total, self.aside.worth)
+
+    def _metric(self, name: str, right: NDArray[np.bool_]) -> Metric:
+        share = self._share(float(self.weight[right].sum()), float(self.weight.sum()))
+        return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
+
     def _words(self, concept: str) -> str:
         """Return a condition in words; nothing for a group of categories, which only networks see."""
         table = self.model.table_
@@ -269,11 +276,11 @@ class ModelMeasurement:
         labels = np.asarray(table.labels) if table.is_multilabel else self.model.classes_[np.asarray(table.labels)]
         own = np.stack([f.evaluate(table.boolean(), table.names) for f in formulas], axis=1)
         lines = [
-            _share(metric_named("model_accuracy").name, _right(self.predicted, labels), self.weight),
+            self._metric(metric_named("model_accuracy").name, _right(self.predicted, labels)),
             *self.always(),
         ]
         if self.reading is not None:
-            lines.append(_share("accuracy of the rules", _right(self.by_rules, labels), self.weight))
+            lines.append(self._metric("accuracy of the rules", _right(self.by_rules, labels)))
             agree = (own == self.reading.yes).mean(axis=1)
             agreement = 100 * float(np.average(agree, weights=self.weight))
             lines.append(_plain(f"{metric_named('fidelity').name}, by firing", agreement, "%"))
@@ -289,7 +296,7 @@ class ModelMeasurement:
         if self.aside.table.is_multilabel:
             return []
         name, right = self._most_frequent()
-        return [_share(f"for comparison: {self.source.target} is always {name}", right, self.weight)]
+        return [self._metric(f"for comparison: {self.source.target} is always {name}", right)]
 
     def headline(self) -> Headline | None:
         """Return the accuracy of the rules beside that of the most frequent class; None with several labels per row."""
@@ -299,7 +306,7 @@ class ModelMeasurement:
         right = _right(self.by_rules, self.model.classes_[np.asarray(table.labels)])
         name, always = self._most_frequent()
         total = float(self.weight.sum())
-        by_rules, by_name = (Share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
+        by_rules, by_name = (self._share(float(self.weight[rows].sum()), total).record() for rows in (right, always))
         return Headline(by_rules, name, by_name)
 
     def costs(self) -> tuple[AnswerCost, ...]:
@@ -375,7 +382,7 @@ class ModelMeasurement:
         used = [table.names.index(concept) for concept in self.rules.concepts]
         bits, labels = table.boolean()[:, used], np.asarray(table.labels)
         by_rules, network, names = self.by_rules, None if self.reading is None else self.predicted, table.class_names
-        cells = self._cells(copies.rows[order])
+        cells = self._cells(order)
         return tuple(
             HeldOutRow(
                 row=place + 1 if numbers is None else int(numbers[place]),
@@ -453,11 +460,6 @@ def _told_cell(column: Column, row: int) -> Any:
 def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
     right: NDArray[np.bool_] = np.equal(predicted, known).reshape(len(known), -1).all(axis=1)
     return right
-
-
-def _share(name: str, right: NDArray[np.bool_], weight: NDArray[np.float64]) -> Metric:
-    share = Share(float(weight[right].sum()), float(weight.sum()))
-    return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
 
 
 def _plain(name: str, value: float, unit: str) -> Metric:
@@ -569,7 +571,9 @@ def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> Protect
     return ProtectedColumn.of(column, rules, statistics_aside(model, rules, by=model._protected[column]))
 
 
-def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None) -> Result:
+def compared(
+    model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None, groups: Any = None
+) -> Result:
     """Return a result with what the knowledge costs: the same figures of a model learned without it.
 
     The second model learns from the same training rows and is measured on the same held-out rows.
@@ -580,6 +584,7 @@ def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: A
         X: the table that `fit` was given.
         y: its labels.
         weight: the weights of its rows. Default: None.
+        groups: the groups of its rows. Default: None.
     """
     aside = model.set_aside_
     if aside is None:
@@ -592,7 +597,12 @@ def compared(model: EntropyClassifier, result: Result, X: Any, y: Any, weight: A
     )
     each = None if weight is None else np.asarray(weight)
     with collected_warnings():
-        free.fit(X[~held], labels[~held], None if each is None else each[~held])
+        free.fit(
+            X[~held],
+            labels[~held],
+            None if each is None else each[~held],
+            groups=None if groups is None else np.asarray(groups)[~held],
+        )
         own = [measured_on(one, X[held], labels[held], each if each is None else each[held]) for one in (model, free)]
         bound = getattr(model, "_bound", None)
         if bound is not None and bound.costs is not None and not model.schema_.multilabel:

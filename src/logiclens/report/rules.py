@@ -123,7 +123,7 @@ def read_rules(
                     for words, alternatives in union_conditions(union, rules.predicates, rules.facts)
                 ),
                 counted=own[0] if len(own) == 1 else union_record(own, " ∨ ".join(cube.text for cube in own)),
-                decided=_added([right for right in rights if right is not None]),
+                decided=_added([right for right in rights if right is not None], own[0].table.worth),
                 recurs=_least(recurrences),
                 doubt="" if entry is None else " ".join(filter(None, doubts)),
                 is_edited=any(cube in rule.edited for cube in union),
@@ -150,11 +150,11 @@ def _categories(union: Sequence[Cube], rules: RuleSet) -> list[str]:
     return [literal_words(literal, rules.predicates, rules.facts) for literal in chosen]
 
 
-def _added(shares: Sequence[ShareRecord]) -> ShareRecord | None:
+def _added(shares: Sequence[ShareRecord], worth: float) -> ShareRecord | None:
     """Return the share of several groups of rows together; None of no groups."""
     if len(shares) < 2:
         return shares[0] if shares else None
-    return Share(sum(one.hits for one in shares), sum(one.total for one in shares)).record()
+    return Share(sum(one.hits for one in shares), sum(one.total for one in shares), worth).record()
 
 
 def _gaps(counts: Sequence[GapCount]) -> tuple[GapCount, ...]:

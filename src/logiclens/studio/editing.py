@@ -168,6 +168,8 @@ class Editor:
         self._labels = labels if target_cuts is None else target_cuts.labels(labels)
         held = np.zeros(len(problem.frame), dtype=np.bool_)
         held[work.held_out()] = True
+        self._measured = np.zeros(len(problem.frame), dtype=np.bool_)
+        self._measured[work.held_out(measured=True)] = True
         self._held, self._problem = held, problem
         self.frame = problem.frame[~held]
         self.rows = self._measured_table(~held, self._source(int((~held).sum())))
@@ -218,7 +220,7 @@ class Editor:
         """The held-out rows."""
         if not self._held.any():
             raise LogicLensError("no rows were held out: there is nothing to measure on but the rows shown here.")
-        return self._measured_table(self._held, f"{int(self._held.sum()):,} rows held out before training")
+        return self._measured_table(self._measured, f"{int(self._measured.sum()):,} rows held out before training")
 
     def _source(self, n_rows: int) -> str:
         """Say which rows figures come from while the rules are edited."""
@@ -307,7 +309,7 @@ class Editor:
     def _by_protected(self, *, is_held_out: bool) -> dict[str, MeasuredTable]:
         """Return the rows by the groups of each protected column that can be measured."""
         if is_held_out not in self._grouped:
-            rows, places = (self.aside, self._held) if is_held_out else (self.rows, ~self._held)
+            rows, places = (self.aside, self._measured) if is_held_out else (self.rows, ~self._held)
             found = {}
             for column, groups in self._protected_values.items():
                 # A column of too many values has no groups.
@@ -549,7 +551,7 @@ class Editor:
 
     def result(self, measured: Measured, *, is_held_out: bool = False, for_report: bool = False) -> Result:
         """Return the result of the version that is shown, in the form that the report shows."""
-        frame = self._problem.frame[self._held] if is_held_out else self.frame
+        frame = self._problem.frame[self._measured] if is_held_out else self.frame
         # Only the report counts them.
         found = measured.rules.firing(frame) if for_report else Firing(0, 0, 0)
         firing, editing = FiringCounts(found.none, found.one, found.several), self._editing(is_held_out)

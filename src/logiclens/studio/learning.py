@@ -123,7 +123,7 @@ def learn(folder: Path, progress: Callable[[ProgressState], object]) -> None:
             command(file.name, choices), numbers,
         )  # fmt: skip
         result = result_of(model, explanation, source, by=problem.groups)
-        work.keep_held_out(model.set_aside_.places)
+        work.keep_held_out(model.set_aside_.places, model.set_aside_.measured_places)
         classifier_files(model, result, explanation.rules).write(work.model)
 
 

@@ -3,7 +3,7 @@
 work.json      what was chosen and how far the work is; it is written last, so that a folder without it is no work yet
 table.csv      the upload, under a name of ours
 model/         the learned model, with its result
-held_out.npy   the places of the held-out rows
+held_out.npy   the places of the held-out rows, and below them whether each is measured
 """
 
 from __future__ import annotations
@@ -222,18 +222,25 @@ class Work:
         """The folder of the learned model."""
         return self.folder / MODEL
 
-    def keep_held_out(self, places: NDArray[np.intp]) -> None:
-        """Write the places of the held-out rows."""
+    def keep_held_out(self, places: NDArray[np.intp], measured: NDArray[np.intp]) -> None:
+        """Write the places of the held-out rows, and which of them are measured: of copies one."""
         held = io.BytesIO()
-        np.save(held, places.astype(np.int64), allow_pickle=False)
+        np.save(held, np.stack([places, np.isin(places, measured)]).astype(np.int64), allow_pickle=False)
         write_whole(self.folder / HELD_OUT, held.getvalue())
 
-    def held_out(self) -> NDArray[np.int64]:
-        """Return the places of the held-out rows among those that have a target; none if nothing was held out."""
+    def held_out(self, *, measured: bool = False) -> NDArray[np.int64]:
+        """Return the places of the held-out rows among those that have a target; none if nothing was held out.
+
+        Works of earlier releases measure all of them.
+        """
         path = self.folder / HELD_OUT
         if not path.exists():
             return np.zeros(0, dtype=np.int64)
-        return np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
+        held = np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
+        if held.ndim == 1:
+            return held
+        places: NDArray[np.int64] = held[0, held[1] > 0] if measured else held[0]
+        return places
 
     def remove(self) -> None:
         """Remove the folder with the upload."""

@@ -105,12 +105,14 @@ class GroupedRows:
         without: for each group, the rows as concepts that were found without this group; empty if concepts do not
             depend on the rows.
         alone: whether one network is trained on all rows, instead of a committee. Default: False.
+        unit: the unit of each row, which no split divides; see `DistinctRows`. Default: None, no units.
     """
 
     cut: CutRows
     groups: NDArray[np.float64]
     without: tuple[CutRows, ...] = ()
     alone: bool = False
+    unit: NDArray[np.intp] | None = None
 
     @property
     def n_groups(self) -> int:
@@ -174,7 +176,7 @@ class Job:
                 held = held.weighing(_at_most(held, held.weight, max(most // 3, 1)))
             return table.weighing(weight), held
         strata = None if table.is_multilabel else np.asarray(table.labels)
-        held_weight = set_apart(strata, weight, validation)
+        held_weight = set_apart(strata, weight, validation, grouped.unit)
         return table.weighing(weight - held_weight), table.weighing(held_weight) if held_weight.any() else None
 
 

@@ -276,23 +276,21 @@ def _columns(model: Model) -> tuple[str, ...]:
 def _check_sequence(model: Model) -> None:
     """Check that concepts stand in the order in which training cuts columns: loading the model relies on it.
 
-    Concepts of predicates come first and those that only networks see after them, both in the order of the columns.
+    Concepts of predicates come first and those that only networks see after them, both by the names of the columns.
     Within a column the cuts rise, and the concept of a missing value comes last.
     """
     if model.cutting is None:
         return
-    place = {column: (number, 0, 0) for number, column in enumerate(model.cutting.columns)}
-    # Numbers taken from a date stand behind it; days behind the later column.
-    for part in (one.part for one in model.predicates.values() if one.part is not None):
-        rank = 1 + list(PARTS).index(part.kind)
-        place[part.name] = (place[part.columns[-1]][0], rank, place[part.columns[0]][0])
     meant = [model.predicates[name] for name in model.concepts if name in model.predicates]
     grouped = [model.cutting.memberships[name] for name in model.concepts if name in model.cutting.memberships]
     if any(name in model.cutting.memberships for name in model.concepts[: len(meant)]):
         raise contradiction("a concept that only networks see must come after those of predicates")
-    for columns in ([one.column for one in meant], [one.column for one in grouped]):
-        if any(place[one] > place[after] for one, after in pairwise(columns)):
-            raise contradiction("its concepts are not in the order of its columns")
+    asked = [one.column for one in meant], [one.column for one in grouped]
+    # Earlier versions cut columns in the order of the table, as columns without names still are.
+    if not any(
+        _are_in_order(model, columns, asked) for columns in (sorted(model.cutting.columns), model.cutting.columns)
+    ):
+        raise contradiction("its concepts are not in the order of its columns")
     for one, after in pairwise(meant):
         if one.column != after.column:
             continue
@@ -301,6 +299,16 @@ def _check_sequence(model: Model) -> None:
             in_order = rises(one, after)
         if not in_order:
             raise contradiction(f"the concept of {shown(predicate_name(after))} is not in the order of its cuts")
+
+
+def _are_in_order(model: Model, columns: Sequence[str], asked: Sequence[Sequence[str]]) -> bool:
+    """Return whether concepts about some columns are in the order of all columns."""
+    place = {column: (number, 0, 0) for number, column in enumerate(columns)}
+    # Numbers taken from a date stand behind it; days behind the later column.
+    for part in (one.part for one in model.predicates.values() if one.part is not None):
+        rank = 1 + list(PARTS).index(part.kind)
+        place[part.name] = (place[part.columns[-1]][0], rank, place[part.columns[0]][0])
+    return all(place[one] <= place[after] for own in asked for one, after in pairwise(own))
 
 
 # Groups and copies ---------------------------------------------------------------------------------------------------
