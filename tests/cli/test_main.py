@@ -381,7 +381,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     run = logiclens("export", exact().folder, "-o", tmp_path / "pipe")
     assert run.returncode == 0, run.stderr
-    assert os.read(reader, 1 << 16).startswith(b"SELECT")
+    assert os.read(reader, 1 << 16).startswith(b"-- logiclens rules for DuckDB")
     os.close(reader)
     assert os.listdir(tmp_path) == ["pipe"]
 
@@ -392,7 +392,7 @@ def test_a_link_is_written_through_and_modes_are_kept(tmp_path):
     (tmp_path / "link.sql").symlink_to("real.sql")
     assert logiclens("export", exact().folder, "-o", tmp_path / "link.sql").returncode == 0
     assert (tmp_path / "link.sql").is_symlink()
-    assert (tmp_path / "real.sql").read_text().startswith("SELECT")
+    assert (tmp_path / "real.sql").read_text().startswith("-- logiclens rules for DuckDB")
     assert (tmp_path / "real.sql").stat().st_mode & 0o777 == 0o640
 
 

@@ -25,7 +25,7 @@ from logiclens.formula import DNF, Complement, Predicate, Rule, parse
 from logiclens.formula.english import TableFacts, recurrence_words
 from logiclens.formula.record import to_dict
 from logiclens.tables.files import read_table
-from tests.cli_runs import ENVIRONMENT, exact, logiclens, patients, positive, refused, soft, three, with_states
+from tests.cli_runs import ENVIRONMENT, exact, explain, logiclens, patients, refused, soft, three, with_states
 
 
 def printed(run: subprocess.CompletedProcess[str]) -> pd.DataFrame:
@@ -492,9 +492,10 @@ def test_another_order_of_decisions_is_a_change(tmp_path):
 
 
 def test_two_trained_models_differ_as_their_formulas_do(new):
-    run = logiclens("diff", exact().folder, positive().folder, "--data", new, "--json", "-")
+    other = explain(patients(160, seed=5), "other", "--target", "died", "--exact", "--drop", "unit").folder
+    run = logiclens("diff", exact().folder, other, "--data", new, "--json", "-")
     told = json.loads(run.stdout)
-    first, second = RuleSet.load(exact().folder), RuleSet.load(positive().folder)
+    first, second = RuleSet.load(exact().folder), RuleSet.load(other)
     rows = pd.read_csv(new)
     assert told["rows"]["differing"] == (np.flatnonzero(first.predict(rows) != second.predict(rows)) + 1).tolist()
     assert (told["only_before"], told["only_after"]) == ([], [])

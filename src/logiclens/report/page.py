@@ -232,9 +232,12 @@ def nothing_learned(result: Result) -> str:
     """
     both = [table for table in (result.confusion, result.confusion_of_rules) if table is not None]
     tables = [table for table in both if _right(table).total]
-    if not tables or result.teacher is not None or result.costs or any(map(_beats_constants, tables)):
+    worth = result.statistics.classes[0].whole.table.worth
+    if not tables or result.teacher is not None or result.costs:
         return ""
-    right = _right(tables[-1])
+    if any(_beats_constants(table, worth) for table in tables):
+        return ""
+    right = _right(tables[-1], worth)
     chance, _ = _chance(tables[-1])
     return (
         f"Nothing was learned: on {counted_rows(result)} the rules are right on {share_words(right, digits=1)}, "
@@ -242,9 +245,9 @@ def nothing_learned(result: Result) -> str:
     )
 
 
-def _right(table: Confusion) -> Share:
+def _right(table: Confusion, worth: float = 1.0) -> Share:
     """Return how often the answers of a confusion matrix are right; its columns are the labels, then "undecided"."""
-    return Share(sum(row[place] for place, row in enumerate(table.counts)), sum(map(sum, table.counts)))
+    return Share(sum(row[place] for place, row in enumerate(table.counts)), sum(map(sum, table.counts)), worth)
 
 
 def _chance(table: Confusion) -> tuple[float, float]:
@@ -263,11 +266,11 @@ def _chance(table: Confusion) -> tuple[float, float]:
     return chance, max(variance, 0.0) / n_rows
 
 
-def _beats_constants(table: Confusion) -> bool:
+def _beats_constants(table: Confusion, worth: float) -> bool:
     """Return whether answers are right measurably more often than by chance, or than the most frequent class."""
     right, (chance, variance) = _right(table), _chance(table)
-    always = Share(max(map(sum, table.counts)), right.total)
-    return right.value > min(always.high, chance + Z * math.sqrt(variance))
+    always = Share(max(map(sum, table.counts)), right.total, worth)
+    return right.value > min(always.high, chance + Z * math.sqrt(variance / worth))
 
 
 def no_better(result: Result) -> str:

@@ -70,7 +70,9 @@ def train_c(seed: int, epochs: int = CONFIG.epochs) -> ToyRun:
     """Train C and read its formulas by each method."""
     network = _entropy_net(seed)
     fit(network, table(), _config(epochs))
-    return ToyRun(seed, network, {method: explain_all(network, table(), method=method) for method in METHODS})
+    return ToyRun(
+        seed, network, {method: explain_all(network, table(), method=method, multilabel=True) for method in METHODS}
+    )
 
 
 def train_b(seed: int, epochs: int = CONFIG.epochs) -> EntropyNet:
