@@ -81,7 +81,7 @@ def check(explanation, answers: np.ndarray) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("end", ONE_BY_ONE)
-def test_one_head_and_several_labels_are_cut_where_their_outputs_say(end, seed):
+def test_heads_that_answer_alone_are_cut_by_their_outputs(end, seed):
     for n_heads, how in ((1, {}), (3, {"multilabel": True})):
         network = Head(n_heads, seed, ONE_BY_ONE[end])
         with torch.no_grad():
@@ -142,7 +142,7 @@ def test_labels_never_choose_how_a_network_is_read(seed):
         explain_all(network, X, several, NAMES, class_names)
 
 
-def test_a_single_head_says_yes_of_class_1_whatever_labels_there_are():
+def test_a_single_head_says_yes_of_class_1():
     network = Head(1, 0, lambda z: z)
     for labels in (np.zeros(16, dtype=int), GRID[:, 0], GRID[:, :1], np.array(GRID[:, 0], dtype=object)):
         (explained,) = explain_all(network, X, labels, NAMES)
@@ -171,7 +171,7 @@ def test_labels_of_the_wrong_form_get_one_sentence():
         explain_all(network, X, [0] * 16, multilabel=True)
 
 
-def test_a_network_trained_to_end_in_a_sigmoid_is_explained_as_without_it():
+def test_a_sigmoid_at_the_end_changes_no_explanation():
     torch.manual_seed(0)
     rows = torch.tensor(GRID[:, :3], dtype=torch.float32)
     y = (rows[:, 0] * rows[:, 1])[:, None]
@@ -307,7 +307,7 @@ def test_rows_that_are_given_twice_change_nothing():
         check(twice, answers)
 
 
-def test_a_constant_that_agrees_more_often_stands_in_the_line_of_the_formula():
+def test_the_line_of_a_formula_names_a_better_constant():
     # The network says yes on one row of 16; the labels, which the formula follows, on half of them.
     network = Rigged(4, [range(4)], lambda x: x.sum(dim=1, keepdim=True) - 3.5)
     (explained,) = explain_all(network, X, GRID[:, 0], NAMES, ["no", "yes"], score_against="labels")

@@ -480,7 +480,7 @@ def test_bottlenecks_learn_on_cuda(mode):
 
 
 @pytest.mark.parametrize("mode", ["joint", "sequential", "independent"])
-def test_an_encoder_that_ends_in_a_sigmoid_is_trained_as_its_logits(mode):
+def test_an_encoder_with_a_sigmoid_is_trained_as_its_logits(mode):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(60, 4)).astype(np.float32)
     bits = (rows[:, :3] > 0).astype(np.float32)
@@ -494,7 +494,7 @@ def test_an_encoder_that_ends_in_a_sigmoid_is_trained_as_its_logits(mode):
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-3)
 
 
-def test_a_network_that_ends_in_a_sigmoid_is_not_trained_as_logits():
+def test_probabilities_are_not_trained_as_logits():
     table = ConceptTable([[0, 0], [1, 1]] * 5, labels=[0, 1] * 5)
     network = nn.Sequential(EntropyNet(2, 1), nn.Sigmoid())
     with pytest.raises(LogicLensError, match="the last operation of the Sequential gives probabilities"):
