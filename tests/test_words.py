@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from logiclens import EntropyClassifier
 from logiclens.formula import parse
 from logiclens.formula.dnf import written
-from logiclens.metrics.qca import qca
 from logiclens.metrics.rule_statistics import Share
 from logiclens.words import MOST_DECIMALS, figure, interval, percent, readable, share_words, shortened
 
@@ -93,7 +92,6 @@ def results_of_an_odd_table():
     yield from (rules, rules.flip(rows.iloc[[0]]), model.explain_local(rows.iloc[[0]]))
     yield from (rules.check(f"never uses '{odd}age'"), rules.check(f"increasing in '{odd}age'"))
     yield model.statistics(rows, labels, by=rows[f"{odd}unit"])
-    yield qca(rules, rows, labels, of=f"{odd}ill")
     formulas = [rule.formula for rule in rules.rules]
     yield from (*formulas, written(formulas[0]).diff(parse("a")), *replace(explained, notes=(f"{odd}",)))
 

@@ -39,8 +39,6 @@ from logiclens.formula.packed_rows import pack
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.logic import test_explanation as score_explanation
-from logiclens.metrics.qca import qca
-from logiclens.metrics.rule_statistics import Share
 from logiclens.render.html import rules_html
 from tests.oracles.brute_force import every_row, holds, meaning
 from tests.rigged import GRID, NAMES, Rigged
@@ -369,18 +367,7 @@ def test_models_differ_in_order_in_otherwise_and_in_kind() -> None:
     assert parse(compared(short, RULES)["classes"][0]["gained"]).equivalent(~FORMULA & ~parse("~sepsis & ~old"))
 
 
-# Analysis and explanations --------------------------------------------------------------------------------------
-
-
-def test_analysing_a_complement_counts_where_the_formula_is_silent() -> None:
-    rows = {"old": [1, 1, 0, 0], "smoker": [0, 1, 0, 1], "sepsis": [0, 0, 1, 0]}
-    labels = ["ill", "well", "ill", "ill"]
-    found = qca(replace(RULES, predicates={}), rows, labels, of="well")
-    assert found.paths == ()
-    assert (found.solution.consistency, found.solution.raw_coverage) == (Share(1, 2), Share(1, 1))
-    assert found.conditions == ("old", "smoker", "sepsis")
-    assert "sufficiency, by where it fires: ¬((old ∧ ¬smoker) ∨ sepsis) → well" in str(found)
-    assert found.to_dict()["paths"] == []
+# Explanations ---------------------------------------------------------------------------------------------------
 
 
 def test_an_explanation_with_a_complement_reads_and_decides() -> None:

@@ -382,9 +382,9 @@ def count_fired(
     which: int,
     rows: PackedRows,
     member: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    group: NDArray[np.intp] | int = 0,
-    n_groups: int = 1,
+    weight: NDArray[np.float64] | None,
+    group: NDArray[np.intp] | int,
+    n_groups: int,
 ) -> NDArray[np.float64]:
     """Return the weight of rows in six cells, for all rows and for each group: `[1 + groups, 6]`.
 
@@ -498,13 +498,13 @@ def answer_costs(costs: Sequence[Costs], said: Confusion) -> tuple[AnswerCost, .
 def cube_statistics(
     cube: Cube | None,
     cells: NDArray[np.float64],
-    decided: DecisionStatistics | None = None,
+    decided: DecisionStatistics,
     worth: float = 1.0,
 ) -> CubeStatistics:
     """Return the statistics of a cube, or of a whole formula, from the cells of `count_fired` and what it decides."""
     silent, shared, alone, silent_in_class, shared_in_class, alone_in_class = cells.tolist()
     table = TwoByTwo(shared_in_class + alone_in_class, shared + alone, silent_in_class, silent, worth)
-    return CubeStatistics(cube, table, alone_in_class, None if decided is None else decided.precision)
+    return CubeStatistics(cube, table, alone_in_class, decided.precision)
 
 
 def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
