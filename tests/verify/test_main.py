@@ -19,7 +19,6 @@ from logiclens.verify.report import (
     NOT_COVERED,
     NOT_TRAINED,
     RULED_OUT,
-    UNCHECKED_SIGNATURE,
     ClassReport,
     Report,
     domain_text,
@@ -204,7 +203,6 @@ def test_a_report_prints_these_lines_exactly():
         "- This.",
         "- That.",
     ]
-    assert not report.is_signed
 
 
 def test_names_and_values_are_quoted_where_they_could_mislead():
@@ -228,13 +226,6 @@ def test_names_and_values_are_quoted_where_they_could_mislead():
     assert not_covered(compiled=False, groups=False) == NOT_COVERED
     assert not_covered(compiled=True, groups=True) == (*NOT_COVERED, NOT_TRAINED, RULED_OUT)
     assert formula_text(((("a", True), ("b", False)), ())) == "(a & ~b) | True"
-
-
-def test_a_signature_that_is_not_checked_is_said(saved, tmp_path, capsys):
-    folder = saved.write(tmp_path)
-    (folder / "signature.json").write_text("{}")
-    assert main([str(folder)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == UNCHECKED_SIGNATURE
 
 
 def test_the_help_names_the_program_and_its_files(capsys):
