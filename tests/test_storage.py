@@ -820,7 +820,6 @@ def test_files_of_a_model_are_regular_and_of_bounded_size(folder, monkeypatch, n
 
 def test_a_model_takes_new_names_empty_folders_and_models(folder, tmp_path):
     (tmp_path / "empty").mkdir()
-    (folder / "signature.json").write_text("{}")
     for path in (folder, tmp_path / "empty", tmp_path / "new" / "deep"):
         assert storage.check_model_target(str(path)) == path
     (tmp_path / "file").write_bytes(b"x")

@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from logiclens.moved import MOVED, install
-
 __version__ = "0.1.0"
 
 _HOME = {
@@ -80,14 +78,12 @@ if TYPE_CHECKING:
     from logiclens.formula.truth_table import TruthTable as TruthTable
     from logiclens.progress import ProgressState as ProgressState
 
-install()
-
 
 def __getattr__(name: str) -> Any:
     """Load a public name or a subpackage on first use."""
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
-    if name in _PACKAGES or f"logiclens.{name}" in MOVED:
+    if name in _PACKAGES:
         return importlib.import_module(f"logiclens.{name}")
     raise AttributeError(f"module 'logiclens' has no attribute {name!r}")
 

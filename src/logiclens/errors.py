@@ -106,10 +106,10 @@ def require_extra(extra: str, purpose: str) -> Iterator[None]:
         extra: the group of optional dependencies in `pip install 'logiclens[extra]'`.
         purpose: what needs the package, as the subject of the sentence.
 
-    >>> with require_extra("sign", "a signature"):
+    >>> with require_extra("sat", "a SAT solver"):
     ...     import no_such_package
     Traceback (most recent call last):
-    logiclens.errors.MissingPackage: a signature needs no_such_package: pip install 'logiclens[sign]'.
+    logiclens.errors.MissingPackage: a SAT solver needs no_such_package: pip install 'logiclens[sat]'.
     """
     try:
         yield

@@ -137,7 +137,7 @@ def clear_leftovers(folder: Path, name: str | None = None, *, puts_back: bool = 
     return is_busy
 
 
-def is_workspace(path: Path) -> bool:
+def _is_workspace(path: Path) -> bool:
     """Return whether a folder is a workspace, by its name. It belongs to no model, and the next writer removes it."""
     return WORKSPACE.fullmatch(path.name) is not None and path.is_dir() and not path.is_symlink()
 
@@ -500,10 +500,10 @@ def check_model_target(folder: str | Path) -> Path:
 
 
 def _check_model_target(target: Path) -> None:
-    own, is_file = {MODEL, WEIGHTS, CERTIFICATE, RESULT, "signature.json"}, dict[str, bool]()
+    own, is_file = {MODEL, WEIGHTS, CERTIFICATE, RESULT}, dict[str, bool]()
     if target.is_dir():
         with suppress(FileNotFoundError), os.scandir(target) as entries:
-            is_file = {entry.name: entry.is_file() for entry in entries if not is_workspace(target / entry.name)}
+            is_file = {entry.name: entry.is_file() for entry in entries if not _is_workspace(target / entry.name)}
     is_model = is_file.keys() <= own and is_file.get(MODEL, False)
     if target.exists() and not (target.is_dir() and (is_model or not is_file)):
         others = sorted(is_file.keys() - own)

@@ -25,7 +25,6 @@ COMMANDS = (
     "flip",
     "check",
     "verify",
-    "sign",
     "export",
     "diff",
     "edit",

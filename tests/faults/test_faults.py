@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -264,39 +263,6 @@ def test_what_a_command_writes_is_old_or_new(tmp_path, place, name, every_kind):
     writer = Writer(root, place, command(*COMMANDS[name], cwd=root))
     assert check_every_fault(writer, tmp_path / "log", every_kind=every_kind, most=None if every_kind else SOME) > 2
     assert RuleSet.load(root / "model").rules
-
-
-@pytest.mark.parametrize("every_kind", EVERY_KIND)
-@pytest.mark.parametrize("is_signed", [True, False])
-def test_a_signature_is_old_or_new_whatever_happens(tmp_path, place, monkeypatch, is_signed, every_kind):
-    pytest.importorskip("cryptography")
-    from logiclens.cli import signature
-    from logiclens.cli.models import sign_model
-
-    root, (private, public) = tmp_path / "root", signature.new_key(str(tmp_path / "auditor"))
-    if is_signed:
-        signature.sign(place / "model", signature.new_key(str(tmp_path / "older"))[0])
-
-    class Clock(datetime):
-        """Every run writes the same time."""
-
-        @classmethod
-        def now(cls, zone: Any = None) -> datetime:
-            return datetime(2026, 1, 31, tzinfo=zone)
-
-    monkeypatch.setattr(signature, "datetime", Clock)
-
-    def sign() -> None:
-        sys.exit(sign_model(root / "model", private, json=None, quiet=True))
-
-    def run(fault: Fault | None) -> tuple[int, str]:
-        ended = in_child(sign, fault)
-        # Whatever is left, another model can take the place.
-        storage.check_model_target(root / "model")
-        return ended
-
-    assert check_every_fault(Writer(root, place, run), tmp_path / "log", every_kind=every_kind) > 2
-    assert signature.check_signature(root / "model", public)
 
 
 @pytest.mark.slow

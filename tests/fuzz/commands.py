@@ -20,12 +20,12 @@ from logiclens.cli import main
 from logiclens.export.registry import FORMATS
 from logiclens.tables.files import write_table
 from tests.fuzz import answers, folders, hostile, table_files
-from tests.fuzz.judge import LONGEST, Failure, Outcome, Place, check_sentence, check_shown, listing
+from tests.fuzz.judge import LONGEST, Failure, Outcome, Place, check_sentence, check_shown
 from tests.fuzz.samples import HOSTILE_NAMES, HOSTILE_UNITS, SAMPLES, sample
 
 Document = dict[str, Any]
 
-CODES = {"verify": {0, 1, 2, 3}, "diff": {0, 1, 2}, "check": {0, 1, 2}, "sign": {0, 1, 2}}
+CODES = {"verify": {0, 1, 2, 3}, "diff": {0, 1, 2}, "check": {0, 1, 2}}
 """Exit codes of the commands; those of the others are 0 and 2."""
 DATA = ("csv", "csv", "tsv", "jsonl", "parquet", "xlsx", "csv.gz", "-", "nowhere", "folder", "pattern", "long")
 OPTIONS: dict[str, list[list[str]]] = {
@@ -57,8 +57,7 @@ OPTIONS: dict[str, list[list[str]]] = {
         ["--json", "-"], ["increasing in 'dose'"], ["decreasing in 'admitted'"], ["never uses 'dose'"],
         ['implies "unit is MICU"'], ["implies ~flag"], ['implies ~"dose >= 5"'], ["increasing in 'age'", "--json", "-"],
     ],
-    "verify": [["--json", "-"], ["--json", "{out}/verdict.json"], ["--key", "{data}"], ["--key", "nowhere"]],
-    "sign": [["--json", "{out}/signed.json"], ["-q"]],
+    "verify": [["--json", "-"], ["--json", "{out}/verdict.json"]],
     "export": [
         *(["--to", entry.name] for entry in FORMATS), ["--to", "nothing"], ["--dialect", "sqlite"],
         ["--dialect", "nothing"], ["--table", '"; DROP'], ["-o", "{out}/rules.txt"], ["--json", "-"],
@@ -145,7 +144,6 @@ def cases(draw: st.DrawFn) -> Document:
                 *["score"] * 3,
                 *["verify", "export", "diff", "report", "why", "flip", "check"] * 2,
                 "edit",
-                "sign",
                 "import",
                 "explain",
             ]
@@ -289,8 +287,6 @@ def check(case: Document, place: Place) -> Outcome:
     folder = folders.Folder(origin)
     for edit in case["edits"]:
         folder.apply(edit)
-    if command == "sign":
-        return _check_sign(case, folder, place)
     folder.write(place.inputs / "model", sealed=True)
     source, stdin = _table(case, place)
     if "known" in case:
@@ -342,36 +338,12 @@ def _entry(entry: Document) -> str:
     return "\n".join(["[[edit]]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items())])
 
 
-def _check_sign(case: Document, folder: folders.Folder, place: Place) -> Outcome:
-    """Sign a folder: its own key confirms it, another does not, and no other file is changed."""
-    # Imported here, because that door runs commands.
-    from tests.fuzz.signatures import key_pairs
-
-    path = place.outputs / "model"
-    folder.write(path, sealed=True)
-    before, keys = listing(path), key_pairs()
-    options = [word.replace("{out}", str(place.outputs)) for option in case["options"] for word in option]
-    ended = run(["sign", str(path), "--key", str(keys["own"][0]), *options])
-    _check_streams("sign", ended, options)
-    after = listing(path)
-    if ended.code:
-        if after != before:
-            raise Failure("a folder that is not signed is changed")
-        return Outcome.refused
-    if {name: text for name, text in after.items() if name != "signature.json"} != before:
-        raise Failure("signing changes another file")
-    codes = [run(["verify", str(path), "--key", str(keys[name][1])]).code for name in ("own", "other")]
-    if codes != [0, 1]:
-        raise Failure("a signature is not confirmed by its own key alone", str(codes))
-    return Outcome.agreed
-
-
 def _check_streams(command: str, ended: Run, options: list[str]) -> None:
     if ended.code not in CODES.get(command, {0, 2}):
         raise Failure(f"{command} ends with the exit code {ended.code}")
     check_shown(ended.err, "what is printed for reading")
-    # Both say in words of their own why a folder is not verified.
-    if ended.code == 2 and command not in ("verify", "sign"):
+    # It says in words of its own why a folder is not verified.
+    if ended.code == 2 and command != "verify":
         # Without a target, explain lists the columns and asks for one.
         lists = command == "explain" and "--target" not in options
         if (ended.out and not lists) or not ended.err.startswith("logiclens: ") or ended.err.count("\n") != 1:

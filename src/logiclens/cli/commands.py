@@ -836,68 +836,23 @@ def check(
 @app.command(cls=Command, short_help="Check that the printed rules of a saved model are the model.")
 def verify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=f"{FOLDER} It must be exact.", show_default=False)],
-    key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Public key of the signer; checks the signature. Example: --key public.pem"),
-    ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Check that the printed rules of a saved model are the model.
 
     The check recomputes every class from the saved weights with independent code and without torch. Exit code 0: the
-    rules are the model. 1: they are not, and what differs is printed; or the signature is not that of the key and these
-    files. 2: nothing is known: the folder or the signature cannot be read, or its files do not belong together.
+    rules are the model. 1: they are not, and what differs is printed. 2: nothing is known: the folder cannot be read,
+    or its files do not belong together.
 
     \b
     Examples:
       logiclens verify model
-      logiclens verify model --key auditor.public.pem
       logiclens verify model --quiet && echo "the rules are the model"
     """
     from logiclens.cli.models import verify_model
 
-    raise typer.Exit(verify_model(model, key=key, json=json, quiet=quiet))
-
-
-@app.command(cls=Command, name="sign", short_help="Sign a saved model, so that others know who made it.")
-def sign_(
-    model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help=f"{FOLDER} It must be exact.", show_default=False)
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your private key. Example: --key auditor.private.pem")
-    ] = None,
-    new_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Make a key pair, NAME.private.pem and NAME.public.pem. Example: --new-key auditor"
-        ),
-    ] = None,
-    json: Json = None,
-    quiet: Quiet = False,
-) -> None:
-    """Sign a saved model, so that others know who made it. Needs logiclens[sign].
-
-    The signature covers every file of the folder. It is written into the folder, and `logiclens verify --key` checks
-    it. A model is signed only if `verify` confirms it. Saving the model again removes the signature.
-
-    \b
-    Examples:
-      logiclens sign --new-key auditor
-      logiclens sign model --key auditor.private.pem
-      logiclens verify model --key auditor.public.pem
-    """
-    from logiclens.cli.models import make_key, sign_model
-
-    if new_key is not None:
-        if model is not None or key is not None:
-            raise LogicLensError("--new-key makes a key pair and signs nothing: leave out MODEL and --key.")
-        make_key(new_key, json=json, quiet=quiet)
-        return
-    if model is None or key is None:
-        raise LogicLensError("say which model to sign and with which key: logiclens sign MODEL --key FILE.")
-    raise typer.Exit(sign_model(model, key, json=json, quiet=quiet))
+    raise typer.Exit(verify_model(model, json=json, quiet=quiet))
 
 
 _TITLES = [entry.title for entry in FORMATS]

@@ -1,9 +1,9 @@
-"""Commands on saved models: `verify`, `sign`, `export`, `diff` and `report`."""
+"""Commands on saved models: `verify`, `export`, `diff` and `report`."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ import numpy as np
 
 from logiclens.cli.options import TableSource
 from logiclens.cli.output import STANDARD, Printer, check_outputs, check_page_name, print_error, write_json, write_text
-from logiclens.cli.signature import Signed, check_signature, new_key, sign
 from logiclens.errors import LogicLensError, quoted
 from logiclens.export.registry import ExportFormat, format_named
 from logiclens.formula.diff import (
@@ -30,8 +29,7 @@ from logiclens.formula.model_record import open_record, read_record
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.storage import RESULT, open_folder, write_whole
-from logiclens.verify import Unusable, VerificationError, verify
-from logiclens.verify.report import UNCHECKED_SIGNATURE
+from logiclens.verify import VerificationError, verify
 
 if TYPE_CHECKING:
     from logiclens.metrics.rule_statistics import StatisticsRecord
@@ -41,14 +39,11 @@ MOST_REGIONS = 10
 """The largest number of regions that `diff` prints of what a class gained or lost; `--json` has all."""
 
 
-def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: bool) -> int:
-    """Check the certificate of a model folder, and with a key its signature; print it and return the exit code."""
+def verify_model(folder: Path, *, json: str | None, quiet: bool) -> int:
+    """Check the certificate of a model folder; print it and return the exit code."""
     check_outputs(json)
-    signed = None
     try:
         report = verify(folder)
-        if key is not None:
-            signed = _check_signature(folder, key, report.hashes)
     except VerificationError as error:
         return _refused(folder, error, json)
     write_json(
@@ -62,25 +57,11 @@ def verify_model(folder: Path, *, key: Path | None, json: str | None, quiet: boo
             "decides": report.decides,
             "history": report.history,
             "does_not_cover": report.does_not_cover,
-            "signed": None if signed is None else asdict(signed),
         },
         json,
     )
-    printer = Printer(quiet=quiet or json == STANDARD)
-    printer.say(str(report))
-    if signed is not None or report.is_signed:
-        printer.say(UNCHECKED_SIGNATURE if signed is None else str(signed))
+    Printer(quiet=quiet or json == STANDARD).say(str(report))
     return 0
-
-
-def _check_signature(folder: Path, key: Path, checked: Mapping[str, str]) -> Signed:
-    """Check that the files that were checked are signed. A failure of the check must not look like a refutation."""
-    try:
-        return check_signature(folder, key, checked)
-    except (VerificationError, LogicLensError):
-        raise
-    except Exception as error:
-        raise Unusable(f"the signature could not be checked ({type(error).__name__}: {error}).") from error
 
 
 def _refused(folder: Path, error: VerificationError, json: str | None) -> int:
@@ -89,29 +70,6 @@ def _refused(folder: Path, error: VerificationError, json: str | None) -> int:
     write_json({"model": str(folder), "verified": False, "refuted": refuted, "reason": str(error)}, json)
     print_error(f"{'refuted' if refuted else 'not verified'}: {error}")
     return error.exit_code
-
-
-def sign_model(folder: Path, key: Path, *, json: str | None, quiet: bool) -> int:
-    """Sign a model folder whose certificate holds; return the exit code."""
-    check_outputs(json)
-    try:
-        # Nobody should sign what does not hold.
-        signed = sign(folder, key, verify(folder).hashes)
-    except VerificationError as error:
-        return _refused(folder, error, json)
-    write_json({"model": str(folder), **asdict(signed)}, json)
-    Printer(quiet=quiet or json == STANDARD).say(f"{folder} is signed by {signed.signer} at {signed.time}.")
-    return 0
-
-
-def make_key(name: str, *, json: str | None, quiet: bool) -> None:
-    """Make a key pair for signatures."""
-    check_outputs(json)
-    private, public = new_key(name)
-    write_json({"private": str(private), "public": str(public)}, json)
-    Printer(quiet=quiet or json == STANDARD).say(
-        f"The private key is in {private}: keep it to yourself. The public key is in {public}: hand it out."
-    )
 
 
 def export_rules(

@@ -1,7 +1,6 @@
 """Command line of the checker: `python -m logiclens.verify DIR`.
 
-The exit code is 0 if the certificate holds, 1 if it is refuted, and 2 if the files could not be checked. A signature is
-not checked here, because that needs a cryptography library; `logiclens verify MODEL --key FILE` does.
+The exit code is 0 if the certificate holds, 1 if it is refuted, and 2 if the files could not be checked.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
 from . import VerificationError, verify
-from .report import UNCHECKED_SIGNATURE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,8 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     for line in str(report).split("\n"):
         _say(_escaped(line), sys.stdout)
-    if report.is_signed:
-        _say(UNCHECKED_SIGNATURE, sys.stdout)
     return 0
 
 

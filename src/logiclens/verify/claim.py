@@ -150,8 +150,6 @@ def _verify(folder: Path) -> Report:
         columns_text(model),
         meanings(model),
         model.target,
-        files.is_signed,
-        files.hashes,
         tuple(map(history_text, certificate.history)),
     )
 

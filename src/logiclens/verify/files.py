@@ -288,8 +288,6 @@ def _is_whole(value: object) -> bool:
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
-SIGNATURE = "signature.json"
-"""The signature of the folder, if it has one. Checking it needs a cryptography library, so this package does not."""
 SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1, 2)}
 """Supported schema versions of the two JSON files."""
 LIMITS = {MODEL: 2**25, CERTIFICATE: 2**25, WEIGHTS: 2**30}
@@ -298,16 +296,11 @@ LIMITS = {MODEL: 2**25, CERTIFICATE: 2**25, WEIGHTS: 2**30}
 
 @dataclass(frozen=True)
 class Folder:
-    """Uninterpreted contents of the three files, after the hashes were checked, and whether there is a signature.
-
-    `hashes` holds the sha256 of the bytes of each file by its name.
-    """
+    """Uninterpreted contents of the three files, after the hashes were checked."""
 
     model: Fields
     certificate: Fields
     weights: bytes
-    is_signed: bool
-    hashes: dict[str, str]
 
 
 def read_folder(folder: Path) -> Folder:
@@ -333,9 +326,7 @@ def read_folder(folder: Path) -> Folder:
     if model.whole("schema") >= 3 and certificate.whole("schema") < 2:
         # A certificate of schema 1 does not state how the rules decide between classes.
         raise Unusable(f"{MODEL} of schema {model.whole('schema')} needs a certificate of schema 2, got 1. {AGAIN}")
-    read = {CERTIFICATE: certificate_bytes, MODEL: model_bytes, WEIGHTS: weights}
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in read.items()}
-    return Folder(model, certificate, weights, os.path.lexists(folder / SIGNATURE), hashes)
+    return Folder(model, certificate, weights)
 
 
 def parse(content: bytes, file: str) -> Fields:

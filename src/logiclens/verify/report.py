@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import pairwise
 
@@ -174,7 +174,6 @@ def wide_domain_text(concepts: Sequence[str]) -> str:
     return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
 
 
-UNCHECKED_SIGNATURE = "The signature of this folder was not checked: that needs `logiclens verify MODEL --key FILE`."
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "Whether the rules are right about the world: measure that on rows that were not trained on.",
@@ -325,8 +324,6 @@ class Report:
         columns: which columns the model reads, in words.
         meanings: what concepts mean, in words, whose names do not say it without doubt.
         target: name of the predicted column, if it is known.
-        is_signed: whether the folder has a signature, which is not checked here.
-        hashes: sha256 of each file as it was read, by its name; a signature of the folder must be of these.
         history: what people changed in the rules, as stated.
 
     >>> import tempfile
@@ -345,8 +342,6 @@ class Report:
     columns: str
     meanings: tuple[str, ...] = ()
     target: str | None = None
-    is_signed: bool = False
-    hashes: Mapping[str, str] = field(default_factory=dict, compare=False)
     history: tuple[str, ...] = ()
 
     def __str__(self) -> str:
