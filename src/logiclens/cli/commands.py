@@ -1047,13 +1047,11 @@ def edit(
     edit_model(model, script, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
-@app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet or in DMN.")
+@app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet.")
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="Sheet (.xlsx) or decision table (.dmn) that export wrote.", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="Sheet (.xlsx) that export wrote.", show_default=False),
     ],
     out: NewModel,
     model: Annotated[
@@ -1070,7 +1068,7 @@ def import_(
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
-    """Read back rules that were exported as a sheet or as DMN and changed by people, and save an exact model of them.
+    """Read back rules that were exported as a sheet and changed by people, and save an exact model of them.
 
     `logiclens export` writes the file. Every cell is checked; a message names it by its address. Each change becomes a
     line of the history.
@@ -1078,7 +1076,7 @@ def import_(
     \b
     Examples:
       logiclens import rules.xlsx --model model --data patients.csv -o edited
-      logiclens import rules.dmn --model model --who 'Dr. Weber' -o edited
+      logiclens import rules.xlsx --model model --who 'Dr. Weber' -o edited
     """
     from logiclens.cli.edit import EditOptions, import_rules
 
