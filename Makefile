@@ -62,7 +62,7 @@ MINUTES ?= 30
 fuzz: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign --minutes $(MINUTES)
 
-# Spark, clusters and workers that are killed.
+# Spark, and workers that are killed.
 test-slow: setup
 	$(PARALLEL) -m slow --ignore tests/browser
 

@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-# The snippets of scale.md and distributed.md need a lake and a cluster: tests/engine and tests/bench run them.
-GUIDES = sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - {"scale", "distributed"})
+# The snippets of scale.md need a lake: tests/engine runs them.
+GUIDES = sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - {"scale"})
 SNIPPETS = [
     snippet
     for text in (README, *((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in GUIDES))

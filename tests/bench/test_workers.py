@@ -1,4 +1,4 @@
-"""Jobs in processes: one that fails does not stop the others."""
+"""Jobs in processes and on joblib backends: one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 
+import joblib
 import pytest
 
-from logiclens.bench.runs.workers import run_jobs
+from logiclens.bench.runs.workers import active_backend, capacity, run_jobs
+from logiclens.errors import LogicLensError
 from tests import bench_jobs
 
 
@@ -123,6 +126,53 @@ def test_workers_end_with_the_one_who_waits_for_them(tmp_path: Path) -> None:
 
 def test_no_jobs_need_no_processes() -> None:
     assert list(run_jobs([], bench_jobs.doubled, n_workers=4)) == []
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert list(run_jobs([], bench_jobs.doubled)) == []
+
+
+def test_local_processes_are_ours_and_others_are_joblibs() -> None:
+    assert (active_backend(), capacity()) == (None, None)
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert active_backend() is None
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert active_backend() == "threading"
+
+
+def test_jobs_of_another_backend_end_in_every_way() -> None:
+    jobs = ["a", "raises", "b", "lacks", "c"]
+    with joblib.parallel_config("threading", n_jobs=2):
+        found = {one.job: (one.status, one.value) for one in run_jobs(jobs, bench_jobs.behaves, n_workers=2)}
+    assert found == {
+        "a": ("ok", "a"),
+        "b": ("ok", "b"),
+        "c": ("ok", "c"),
+        "raises": ("failed: RuntimeError: singular matrix", None),
+        "lacks": ("skipped: package 'nothing' is not installed.", None),
+    }
+
+
+def test_an_outcome_comes_before_the_other_jobs_have_ended() -> None:
+    """Else an interruption would lose more than what is running."""
+    gate = threading.Event()
+
+    def waits(job: int) -> int:
+        if job:
+            assert gate.wait(30)
+        return job
+
+    with joblib.parallel_config("threading", n_jobs=2):
+        outcomes = run_jobs([0, 1], waits, n_workers=1)
+        assert next(outcomes).value == 0
+        gate.set()
+        assert [one.value for one in outcomes] == [1]
+
+
+def test_a_limit_is_refused_where_it_cannot_be_kept() -> None:
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        pytest.raises(LogicLensError, match="can be kept in local processes only, and the backend is threading"),
+    ):
+        list(run_jobs([1], bench_jobs.doubled, limit=3.0))
 
 
 def _alive(pid: int) -> bool:

@@ -20,7 +20,7 @@ from logiclens.bench.runs.tasks import TASKS
 from tests.cli_runs import logiclens
 
 COMMAND = [sys.executable, "-c", "from logiclens.cli import main; main()", "bench"]
-OURS = ("LOGICLENS_DATA", "DASK_SCHEDULER_ADDRESS")
+OURS = ("LOGICLENS_DATA",)
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -105,9 +105,6 @@ def test_folders_of_another_protocol_or_version_are_refused(done, tmp_path: Path
         (("iris", "--methods", ","), "--methods names none"),
         (("iris", "--out", "/dev/null"), "/dev/null is a file: name a folder"),
         (("encode", "vdem"), "no folder was given"),
-        (("iris", "--backend", "slurm"), "--backend must be local or dask, got 'slurm'."),
-        (("iris", "--backend", "dask"), "--backend dask needs the address of a scheduler"),
-        (("iris", "--scheduler", "tcp://127.0.0.1:9"), "say --backend dask too."),
         (("sweep", "iris", "--trials", "3"), "--trials is for a search: say --search optuna too."),
         (("sweep", "vdem", "--search", "optuna"), "no folder was given"),
         (("sweep", "iris", "--search", "optuna", "--protocol", "paper"), "the paper has no experiment 'iris'"),

@@ -275,5 +275,5 @@ def test_the_command_line_has_resamples_done_by_processes(tmp_path):
     assert together == alone
     assert together["resamples"] == 4
     assert refused("explain", "data.csv", "--target", "state", "--jobs", "2", cwd=tmp_path) == (
-        "--jobs and --backend are for resamples: say how many, for example --stability 20."
+        "--jobs is for resamples: say how many, for example --stability 20."
     )

@@ -1,12 +1,9 @@
-"""Rules that leave as a sheet or as DMN come back equal, and what people change in them becomes edits."""
+"""Rules that leave as a sheet come back equal, and what people change in it becomes edits."""
 
 from __future__ import annotations
 
 import io
-import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -14,17 +11,12 @@ import pytest
 from hypothesis import given
 
 from logiclens.errors import LogicLensError
-from logiclens.export import from_dmn, from_xlsx, to_dmn, to_xlsx
+from logiclens.export import from_xlsx, to_xlsx
 from logiclens.formula import Complement, Predicate, Rule, RuleSet, parse
-from logiclens.formula.date_parts import DatePart
 from logiclens.formula.edits import Note
 from logiclens.formula.english import TableFacts
 from tests.examples import examples
-from tests.export_cases import CONCEPTS, DATES, PART_PREDICATES, expected_classes, rows_of, rule_sets, table
-from tests.feel import decide
-
-XML_CONCEPTS = CONCEPTS
-ROWS = table(120)
+from tests.export_cases import CONCEPTS, rule_sets
 
 
 @given(rule_sets(CONCEPTS))
@@ -33,38 +25,6 @@ def test_a_sheet_gives_equal_rules(rules: RuleSet) -> None:
     again = from_xlsx(to_xlsx(rules), rules)
     assert again == rules
     assert again.history == ()
-
-
-@given(rule_sets(XML_CONCEPTS))
-@examples(100)
-def test_dmn_gives_equal_rules(rules: RuleSet) -> None:
-    again = from_dmn(to_dmn(rules), rules)
-    assert again == rules
-    assert again.history == ()
-
-
-@given(rule_sets(XML_CONCEPTS))
-@examples(60)
-def test_dmn_decides_as_the_rules_do(rules: RuleSet) -> None:
-    answers = [decide(to_dmn(rules), row) for row in rows_of(ROWS)]
-    if rules.multilabel:
-        fires = rules.fires(ROWS)
-        assert [set(map(str, answer)) for answer in answers] == [
-            {rule.name for rule, one in zip(rules.rules, row, strict=True) if one} for row in fires
-        ]
-    else:
-        assert [None if answer is None else str(answer) for answer in answers] == [
-            None if label is None else str(label) for label in expected_classes(rules, ROWS)
-        ]
-
-
-@pytest.mark.parametrize("predicate", PART_PREDICATES, ids=str)
-def test_dmn_takes_parts_of_dates(predicate: Predicate) -> None:
-    name = str(predicate)
-    ill = parse(f'"{name}"')
-    rules = RuleSet((Rule("a", ill, (0.5,)), Rule("b", Complement(ill), (0.5,))), {name: predicate}, otherwise=1)
-    assert from_dmn(to_dmn(rules), rules) == rules
-    assert [decide(to_dmn(rules), row) for row in rows_of(DATES)] == rules.predict(DATES).tolist()
 
 
 def rules() -> RuleSet:
@@ -177,19 +137,12 @@ def test_two_changed_rows_are_two_edits_with_figures() -> None:
     assert figures == [(2 / 3, 1 / 3), (1 / 3, 2 / 3)]
 
 
-@pytest.mark.parametrize("form", ["xlsx", "dmn"])
-def test_comments_survive_a_round_trip(form: str) -> None:
+def test_comments_survive_a_round_trip() -> None:
     known = rules().with_threshold("age >= 60", 70, why="guideline").with_rule("died", "age >= 90", why="old")
     known = known.with_condition("died#2", "not sepsis", why="told apart").pin("died#1")
-    if form == "dmn":
-        again = from_dmn(to_dmn(known), known)
-        texts = [one.text for one in ET.fromstring(to_dmn(known)).iter(f"{{{SPACE['dmn']}}}text")]
-    else:
-        again = from_xlsx(to_xlsx(known), known)
-        page = openpyxl.load_workbook(io.BytesIO(to_xlsx(known)))["rules"]
-        texts = [page[f"D{row}"].value for row in (2, 3, 4)]
-        assert texts == ["guideline", "told apart", "old"]
-    assert {"guideline", "told apart", "old"} <= set(texts)
+    page = openpyxl.load_workbook(io.BytesIO(to_xlsx(known)))["rules"]
+    assert [page[f"D{row}"].value for row in (2, 3, 4)] == ["guideline", "told apart", "old"]
+    again = from_xlsx(to_xlsx(known), known)
     assert again.history == known.history
 
 
@@ -197,9 +150,9 @@ def test_rules_stay_in_their_order_whatever_their_trust() -> None:
     known = replace(
         rules(), rules=(replace(rules().rules[0], confidence=(0.2, 0.8)), rules().rules[1]), resolve="order"
     )
-    for again in (from_dmn(to_dmn(known), known), from_xlsx(to_xlsx(known), known)):
-        assert again.history == ()
-        assert again.rules[0].cubes == known.rules[0].cubes
+    again = from_xlsx(to_xlsx(known), known)
+    assert again.history == ()
+    assert again.rules[0].cubes == known.rules[0].cubes
 
 
 def test_a_comment_alone_becomes_a_line_that_stays() -> None:
@@ -264,21 +217,11 @@ def test_pinned_is_never_a_reason() -> None:
     assert signed(edited)[2:] == [("added", None, "Other")]
 
 
-def test_an_old_comment_is_no_reason_in_dmn() -> None:
-    known = reasoned()
-    text = to_dmn(known).replace("&gt;= 61", "&gt;= 70")
-    assert signed(from_dmn(text, known, note=Note(who="Other")))[2:] == [("changed", None, "Other")]
-    said = text.replace("=1+1 round", "the law")
-    [(_, why, who)] = signed(from_dmn(said, known, note=Note(who="Other")))[2:]
-    assert (why.split(), who) == (["the", "law,", "as", "agreed"], "Other")
-
-
 def test_classes_that_differ_in_spaces_come_back() -> None:
     labels = {"died": "a", "died ": "b", " died": "c"}
     made = tuple(Rule(label, parse(f"{at} | x{at}"), (0.9, 0.8)) for label, at in labels.items())
     for known in (RuleSet(made, resolve="order", otherwise=0), RuleSet(made, resolve="none")):
         assert from_xlsx(to_xlsx(known), known).history == ()
-        assert from_dmn(to_dmn(known), known).history == ()
 
 
 def test_what_was_not_measured_is_empty_in_a_sheet() -> None:
@@ -312,181 +255,9 @@ def test_a_sheet_with_the_titles_of_earlier_releases_is_read() -> None:
     assert from_xlsx(sheet(change), rules()) == rules()
 
 
-SPACE = {"dmn": "https://www.omg.org/spec/DMN/20191111/MODEL/"}
-
-
-def dmn(change: Any) -> bytes:
-    """The decision table of the rules after someone edited it in a modeller."""
-    root = ET.fromstring(to_dmn(rules()))
-    table = root.find(".//dmn:decisionTable", SPACE)
-    assert table is not None
-    change(table)
-    return ET.tostring(root)
-
-
-def entries(page: ET.Element, row: int) -> list[ET.Element]:
-    return page.findall("dmn:rule", SPACE)[row].findall("*/dmn:text", SPACE)
-
-
-def test_what_an_expert_changes_in_dmn_becomes_edits() -> None:
-    def change(page: ET.Element) -> None:
-        assert [one.get("label") for one in page.findall("dmn:input", SPACE)] == ["age", "sepsis", "unit"]
-        assert [cell.text for cell in entries(page, 0)][:4] == [">= 60", "true", "-", '"died"']
-        entries(page, 0)[0].text, entries(page, 0)[5].text = "[70..90)", "rounded"
-        page.remove(page.findall("dmn:rule", SPACE)[1])
-
-    edited = from_dmn(dmn(change), rules())
-    assert [str(cube) for cube in edited.rule("died").cubes] == ['"age >= 70" & "age < 90" & sepsis']
-    assert [line.why for line in edited.history] == ["rounded", None]
-
-
-@pytest.mark.parametrize(
-    ("at", "text", "sentence"),
-    [
-        (0, "> old", "rule 1 of edited.dmn, column 'age': expected one condition such as '>= 70'"),
-        (0, '"old"', "rule 1 of edited.dmn, column 'age': 'age' holds numbers, got '== \"old\"'."),
-        (1, "1", "rule 1 of edited.dmn, column 'sepsis': 'sepsis' cannot be compared with '1'."),
-        (2, '"A", "B"', "rule 1 of edited.dmn, column 'unit': expected one condition"),
-        (2, '> "A"', "rule 1 of edited.dmn, column 'unit': 'unit' holds text, got '> \"A\"'."),
-        (3, '"dead"', "rule 1 of edited.dmn must answer a class, 'died', 'lived', got '\"dead\"'."),
-    ],
-)
-def test_a_bad_entry_is_named_by_rule_and_column(at: int, text: str, sentence: str) -> None:
-    def change(page: ET.Element) -> None:
-        entries(page, 0)[at].text = text
-
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(dmn(change), rules(), name="edited.dmn")
-    assert str(error.value).startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    ("subject", "meant", "sentence"),
-    [
-        ("drunk", Predicate("drunk", "==", 1), "column 'drunk': every value of 'drunk' is 0 or 1, got 9."),
-        (
-            "weekday of day",
-            Predicate("weekday of day", "==", 1, DatePart("weekday", "day")),
-            "column 'weekday of day': 'weekday of day' is a number from 1 to 7, got 9.",
-        ),
-    ],
-)
-def test_numbers_that_no_row_can_have_are_refused_in_dmn(subject: str, meant: Predicate, sentence: str) -> None:
-    known = RuleSet((Rule("ill", parse("asked"), (0.9,)),), {"asked": meant}).knowing({"drunk": [0, 1, 1]})
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(to_dmn(known).replace("<text>1</text>", "<text>9</text>"), known, name="it")
-    assert str(error.value) == f"rule 1 of it, {sentence}"
-
-
-@pytest.mark.parametrize("text", ['"MICUU"', 'not("MICUU")', '? = "MICU" and ? = "MICUU"'])
-def test_a_category_that_no_row_has_is_refused_in_dmn(text: str) -> None:
-    def change(page: ET.Element) -> None:
-        entries(page, 1)[2].text = text
-
-    known = rules()
-    known = replace(known, facts=replace(known.facts, categories={"unit": ("CCU", "MICU")}))
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(dmn(change), known, name="it")
-    assert str(error.value) == (
-        "rule 2 of it, column 'unit': no row that the rules were made from has 'MICUU' in 'unit'; did you mean 'MICU'?"
-    )
-
-
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        ('<!DOCTYPE x [<!ENTITY a "b">]><definitions/>', "it has a document type declaration, which no decision table"),
-        ("<definitions", "it is not whole XML"),
-        ("<html/>", "it is not a DMN file: its first element is 'html'."),
-        (f'<definitions xmlns="{SPACE["dmn"]}"/>', "it must hold one decision table, got 0."),
-        (to_dmn(rules()).replace("FIRST", "UNIQUE"), "the hit policy of it must be FIRST, as the rules decide"),
-        (to_dmn(rules()).replace('label="age"', 'label="agee"'), "an input of it is 'agee', which is no column"),
-    ],
-)  # fmt: skip
-def test_what_is_no_decision_table_of_the_rules_is_refused(source: str, sentence: str) -> None:
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(source, rules(), name="it")
-    assert str(error.value).startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ("<text>age</text>", "<text>bun</text>", "the input 'age' of it has the expression 'bun', and its label means"),
-        ("<text>&gt;= 60</text>", "<text></text>", "rule 1 of it, column 'age': the cell is empty"),
-        ("<text>&gt;= 60</text>", "<text>1</text><text>2</text>", "rule 1 of it, column 'age': a cell has one text"),
-        ("<text>died#2</text>", "<text>died#7</text>", "rule 2 of it, annotation 'rule': 'died' has no rule number 7"),
-    ],
-)
-def test_what_a_modeller_breaks_in_dmn_is_refused(old: str, new: str, sentence: str) -> None:
-    text = to_dmn(rules())
-    assert old in text
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(text.replace(old, new, 1), rules(), name="it")
-    assert str(error.value).startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    ("known", "label", "sentence"),
-    [
-        (rules(), "lived", None),
-        (rules(), "died", "is '\"died\"', and where no rule applies these rules answer 'lived': change the rules"),
-        (rules(), "gone", "must answer a class, 'died', 'lived', got '\"gone\"'."),
-        (
-            replace(rules(), rules=(rules().rules[0],), otherwise=None),
-            "died",
-            "where no rule applies these rules answer nothing",
-        ),
-    ],
-)
-def test_another_answer_where_no_rule_applies_is_refused(known: RuleSet, label: str, sentence: str | None) -> None:
-    default = f'<defaultOutputEntry><text>"{label}"</text></defaultOutputEntry>'
-    text = re.sub("<output ([^>]*) />", rf"<output \1>{default}</output>", to_dmn(known))
-    assert default in text
-    if sentence is None:
-        assert from_dmn(text, known) == known
-        return
-    with pytest.raises(LogicLensError) as error:
-        from_dmn(text, known, name="it")
-    assert str(error.value).startswith("the default output entry of it ")
-    assert sentence in str(error.value)
-
-
-def three() -> RuleSet:
-    made = [Rule(name, parse(f"{name} | x{name}"), (0.9, 0.8)) for name in "abc"]
-    return RuleSet(tuple(made), resolve="order", otherwise=0)
-
-
-def moved(first: int, then: int) -> str:
-    root = ET.fromstring(to_dmn(three()))
-    page = root.find(".//dmn:decisionTable", SPACE)
-    assert page is not None
-    listed = page.findall("dmn:rule", SPACE)
-    place = list(page).index(listed[0])
-    for one in listed:
-        page.remove(one)
-    order = list(range(len(listed)))
-    order[first : first + 2], order[then : then + 2] = order[then : then + 2], order[first : first + 2]
-    for at, row in enumerate(order):
-        page.insert(place + at, listed[row])
-    return ET.tostring(root, encoding="unicode")
-
-
-def test_rows_of_classes_that_change_places_change_who_decides() -> None:
-    assert from_dmn(moved(0, 4), three()).order == (2, 1, 0)
-    with pytest.raises(LogicLensError, match="the rules of 'a' stand in several places: classes decide in an order"):
-        from_dmn(moved(1, 4), three())
-
-
-@pytest.mark.parametrize("read", [from_xlsx, lambda name, rules: from_dmn(Path(name), rules)])
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "no/where", "."])
-def test_a_file_that_cannot_be_read_is_one_sentence(read, name):
+def test_a_file_that_cannot_be_read_is_one_sentence(name):
     with pytest.raises(LogicLensError) as caught:
-        read(name, RuleSet((Rule("ill", parse("old"), (0.9,)),)))
+        from_xlsx(name, RuleSet((Rule("ill", parse("old"), (0.9,)),)))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
-
-
-def test_half_a_character_in_dmn_is_refused():
-    with pytest.raises(LogicLensError, match="the DMN file"):
-        from_dmn("<definitions>\ud800</definitions>", RuleSet((Rule("ill", parse("old"), (0.9,)),)))

@@ -20,7 +20,7 @@ import pytest
 from logiclens import storage
 from logiclens.bench.runs.results import read_results
 from logiclens.estimator import EntropyClassifier
-from logiclens.export import to_dmn
+from logiclens.export import to_xlsx
 from logiclens.formula import RuleSet
 from logiclens.storage import open_folder, write_whole
 from logiclens.tables.files import write_table
@@ -231,7 +231,7 @@ def place(tmp_path) -> Path:
     (before / "packed.csv.gz").write_bytes(gzip.compress((before / "data.csv").read_bytes(), mtime=0))
     write_table(pd.read_csv(before / "data.csv"), before / "data.xlsx")
     rules = RuleSet.load(before / "model")
-    (before / "edited.dmn").write_text(to_dmn(rules.without(rules.rule_ids[0])), encoding="utf-8")
+    (before / "edited.xlsx").write_bytes(to_xlsx(rules.without(rules.rule_ids[0])))
     (before / "script.toml").write_text(f'[[edit]]\ndo = "pin"\nrule = "{rules.rule_ids[0]}"\n', encoding="utf-8")
     (before / "tmp").mkdir()
     (before / "page.html").write_text("older")
@@ -252,7 +252,7 @@ COMMANDS = {
     "read what is packed": ("predict", "model", "packed.csv.gz", "-o", "answers.csv"),
     "export": ("export", "model", "--to", "sql", "-o", "rules.sql"),
     "edit": ("edit", "model", "script.toml", "--data", "data.csv", "-o", "new"),
-    "import": ("import", "edited.dmn", "--model", "model", "--data", "data.csv", "-o", "new"),
+    "import": ("import", "edited.xlsx", "--model", "model", "--data", "data.csv", "-o", "new"),
 }
 
 

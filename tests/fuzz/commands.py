@@ -78,7 +78,7 @@ OPTIONS: dict[str, list[list[str]]] = {
         ["--set-aside", "0.9"], ["--set-aside", "nan"], ["--folds", "2"], ["--folds", "21"], ["--by", "unit"],
         ["--seed", "-1"], ["--seed", "99999999999999999999"], ["--save", "{out}/model"], ["--json", "-"],
         ["--report", "{out}/page.html"], ["--teacher-column", "dose"], ["--teacher-class", "ill"], ["--memory", "1XB"],
-        ["--jobs", "0"], ["--backend", "moon"], ["--above", "1"], ["--above", "nan"], ["--quantiles", "3"],
+        ["--jobs", "0"], ["--above", "1"], ["--above", "nan"], ["--quantiles", "3"],
         ["--quantiles", "1"], ["--target", "age"], ["--min-support", "8"], ["--min-support", "nan"],
         ["--score-against", "labels"], ["--score-against", "nothing"], ["--min-support", "99999"],
         ["--split-by-time", "admitted"],

@@ -67,7 +67,6 @@ DOORS = {
         Door("plots", networks.plot_cases(), networks.check_plot, 10),
         Door("edit scripts", edits.script_cases(), edits.check_script, 40),
         Door("edited sheets", edits.sheet_cases(), edits.check_sheet, 20),
-        Door("edited decision tables", edits.dmn_cases(), edits.check_dmn, 30),
         Door("studio", studio.cases(), studio.check, 12, seconds=30),
         Door("notebooks", reports.notebook_cases(), reports.check_notebook, 30),
     )

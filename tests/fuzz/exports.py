@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from hypothesis import strategies as st
 
-from logiclens.export import from_json, to_english, to_json, to_latex, to_pmml, to_python, to_sql
+from logiclens.export import from_json, to_dmn, to_english, to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.formula.rule_set import RuleSet
 from tests.export_cases import Typed
 from tests.fuzz import hostile
@@ -177,10 +177,11 @@ def _check_python(rules: RuleSet, rows: list[Document], wanted: list[Any]) -> Ou
 
 
 def _check_texts(rules: RuleSet) -> Outcome:
-    document = attempt(to_pmml, rules)
-    if not isinstance(document, Refused):
-        ElementTree.fromstring(document)
-    texts = [attempt(to_english, rules), attempt(to_latex, rules), document]
+    documents = [attempt(to_pmml, rules), attempt(to_dmn, rules)]
+    for document in documents:
+        if not isinstance(document, Refused):
+            ElementTree.fromstring(document)
+    texts = [attempt(to_english, rules), attempt(to_latex, rules), *documents]
     return Outcome.refused if any(isinstance(text, Refused) for text in texts) else Outcome.agreed
 
 

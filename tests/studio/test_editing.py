@@ -12,7 +12,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from logiclens.export import from_dmn, from_xlsx
+from logiclens.export import from_xlsx
 from logiclens.export.registry import format_named
 from logiclens.formula.record import to_dict
 from logiclens.formula.rule_set import RuleSet
@@ -490,12 +490,11 @@ def test_formats_are_exported_by_their_name_alone(learned, name):
     assert (refused.status_code, "there is no export format" in refused.text) == (400, True)
 
 
-def test_the_sheet_and_the_decision_table_are_read_back(learned):
+def test_the_sheet_is_read_back(learned):
     rule, condition, _ = movable(learned.studio.session.editor().rules)
     shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
     rules = learned.studio.session.editor().rules
     assert from_xlsx(learned.get("export/xlsx").content, rules) == rules
-    assert from_dmn(learned.get("export/dmn").content, rules) == rules
 
 
 def test_the_report_of_edited_rules_is_of_held_out_rows(learned):

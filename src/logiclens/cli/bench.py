@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from logiclens.cli.options import cluster
 from logiclens.cli.output import STANDARD, Printer, check_outputs, write_json
 from logiclens.errors import LogicLensError, quoted
 from logiclens.words import percent
@@ -50,12 +48,6 @@ class BenchOptions:
     limit: float | None = None
     retry: bool = False
     epochs: int | None = None
-    backend: str = "local"
-    scheduler: str | None = None
-
-    def cluster(self) -> AbstractContextManager[None]:
-        """Return a context in which joblib runs on the chosen backend."""
-        return cluster(self.backend, self.scheduler)
 
     @property
     def source(self) -> Source:
@@ -106,8 +98,7 @@ def run_bench(asked: BenchOptions, tasks: Sequence[str], methods: Sequence[str],
     plan = asked.plan(runs + (toy_runs(N_SEEDS) if TOY in wanted else ()))
     for left in _left_out(chosen, asked.protocols):
         Printer(quiet=quiet).note(left)
-    with asked.cluster():
-        _carry_out(plan, asked.out, quiet=quiet)
+    _carry_out(plan, asked.out, quiet=quiet)
 
 
 def run_sweep(
@@ -119,8 +110,7 @@ def run_sweep(
 
     (chosen,) = named_tasks([task])
     runs = sweep_runs(chosen, asked.protocols, asked.folds, temperatures, penalties)
-    with asked.cluster():
-        _carry_out(asked.plan(runs), asked.out, quiet=quiet)
+    _carry_out(asked.plan(runs), asked.out, quiet=quiet)
 
 
 def run_encode(asked: BenchOptions, tasks: Sequence[str], *, quiet: bool) -> None:
@@ -302,19 +292,18 @@ def run_search(asked: BenchOptions, task: str, wanted: SearchOptions, *, quiet: 
     storage = wanted.storage or f"sqlite:///{asked.out / STUDY}"
     study = wanted.study or f"{chosen.name}, {protocol}"
     shown = ProgressLine(quiet)
-    with asked.cluster():
-        if wanted.storage is None:
-            asked.out.mkdir(parents=True, exist_ok=True)
-        try:
-            found = search(
-                SearchPlan(
-                    chosen, protocol, source, wanted.trials or TRIALS, storage, study,
-                    n_workers=asked.jobs, limit=asked.limit,
-                ),
-                shown.tell,
-            )  # fmt: skip
-        finally:
-            shown.clear()
+    if wanted.storage is None:
+        asked.out.mkdir(parents=True, exist_ok=True)
+    try:
+        found = search(
+            SearchPlan(
+                chosen, protocol, source, wanted.trials or TRIALS, storage, study,
+                n_workers=asked.jobs, limit=asked.limit,
+            ),
+            shown.tell,
+        )  # fmt: skip
+    finally:
+        shown.clear()
     printer = Printer(quiet=quiet)
     for line in front_table(found, f"{chosen.name}, protocol {protocol}"):
         printer.say(line, hang=0)

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from logiclens.cli.options import Backend, Command, Quiet, Scheduler, WithDefault
+from logiclens.cli.options import Command, Quiet, WithDefault
 
 bench_app = typer.Typer(
     cls=WithDefault,
@@ -100,8 +100,6 @@ def run(
     retry: Retry = False,
     cache: Cache = None,
     epochs: Epochs = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -116,7 +114,7 @@ def run(
     """
     from logiclens.cli.bench import BenchOptions, run_bench
 
-    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs, backend, scheduler)
+    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, epochs)
     run_bench(asked, tasks or (), methods or (), quick=quick, quiet=quiet)
 
 
@@ -160,8 +158,6 @@ def sweep(
     limit: Limit = None,
     retry: Retry = False,
     cache: Cache = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
     seed: Seed = 42,
     quiet: Quiet = False,
 ) -> None:
@@ -178,7 +174,7 @@ def sweep(
 
     wanted = SearchOptions(search, trials, storage, study, grid=(taus, lambdas) != (TAUS, LAMBDAS), retry=retry)
     wanted.check()
-    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry, None, backend, scheduler)
+    asked = BenchOptions(out, protocol, data, cache, folds, seed, jobs, limit, retry)
     if search is not None:
         run_search(asked, task, wanted, quiet=quiet)
         return

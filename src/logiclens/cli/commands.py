@@ -24,7 +24,6 @@ from logiclens.cli.options import (
     TARGET,
     TEACHER,
     Against,
-    Backend,
     By,
     Command,
     Cuts,
@@ -44,11 +43,10 @@ from logiclens.cli.options import (
     Quiet,
     RowData,
     RowNumbers,
-    Scheduler,
     Sheet,
     TableSource,
-    cluster,
     known_format,
+    processes,
 )
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import FORMATS, format_names, help_lines
@@ -144,8 +142,6 @@ def explain(
             metavar="N", min=1, help="Number of processes for --stability. Default: 1.", rich_help_panel=MEASURING
         ),
     ] = None,
-    backend: Backend = "local",
-    scheduler: Scheduler = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(
@@ -339,7 +335,7 @@ def explain(
     """
     from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, backend, knowledge_cost, row_values)
+    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, knowledge_cost, row_values)
     wanted.check(data=data)
     known = _knowledge(knowledge, protected)
     if knowledge_cost and knowledge is None:
@@ -443,7 +439,7 @@ def explain(
         split_by_time=split_by_time,
         random_state=seed,
     )
-    with cluster(backend, scheduler, jobs), silence(quiet):
+    with processes(jobs), silence(quiet):
         if lake is not None:
             explain_lake(lake, model, wanted, quiet=quiet)
         else:
@@ -1002,13 +998,11 @@ def edit(
     edit_model(model, script, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
-@app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet or in DMN.")
+@app.command(cls=Command, name="import", short_help="Read rules that people changed in a sheet.")
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="Sheet (.xlsx) or decision table (.dmn) that export wrote.", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="Sheet (.xlsx) that export wrote.", show_default=False),
     ],
     out: NewModel,
     model: Annotated[
@@ -1025,7 +1019,7 @@ def import_(
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
-    """Read back rules that were exported as a sheet or as DMN and changed by people, and save an exact model of them.
+    """Read back rules that were exported as a sheet and changed by people, and save an exact model of them.
 
     `logiclens export` writes the file. Every cell is checked; a message names it by its address. Each change becomes a
     line of the history.
@@ -1033,7 +1027,7 @@ def import_(
     \b
     Examples:
       logiclens import rules.xlsx --model model --data patients.csv -o edited
-      logiclens import rules.dmn --model model --who 'Dr. Weber' -o edited
+      logiclens import rules.xlsx --model model --who 'Dr. Weber' -o edited
     """
     from logiclens.cli.edit import EditOptions, import_rules
 

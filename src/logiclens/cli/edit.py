@@ -185,26 +185,18 @@ def apply(entry: Mapping[str, Any], rules: RuleSet, who: str | None = None) -> R
 
 
 def import_rules(file: Path, folder: Path, options: EditOptions) -> None:
-    """Read rules that people changed in a sheet or a decision table, and save the model of the new rules."""
+    """Read rules that people changed in a sheet, and save the model of the new rules."""
     options.check(folder)
-    suffix = file.suffix.lower()
-    if suffix not in (".xlsx", ".xlsm", ".dmn", ".xml"):
-        raise LogicLensError(f"{named(file)} is neither a sheet (.xlsx) nor a decision table (.dmn).")
+    if file.suffix.lower() not in (".xlsx", ".xlsm"):
+        raise LogicLensError(f"{named(file)} is no sheet (.xlsx): edit the sheet that export --to xlsx writes.")
     if not file.is_file():
         raise LogicLensError(f"there is no file {named(file)}.")
     opened = _Opened(folder, options.reading, options.target)
+    # Imported here, because it loads pandas.
+    from logiclens.export.xlsx import from_xlsx
+
     note = Note(None, options.who, None)
-    try:
-        if suffix in (".xlsx", ".xlsm"):
-            from logiclens.export.xlsx import from_xlsx
-
-            rules = from_xlsx(file, opened.rules, note=note, name=named(file), measure=opened.measured)
-        else:
-            from logiclens.export.dmn import from_dmn
-
-            rules = from_dmn(file.read_bytes(), opened.rules, note=note, name=named(file), measure=opened.measured)
-    except OSError as error:
-        raise LogicLensError(f"cannot read {named(file)} ({error.strerror or error}).") from None
+    rules = from_xlsx(file, opened.rules, note=note, name=named(file), measure=opened.measured)
     _save(opened, opened.measured(rules), options)
 
 

@@ -1,11 +1,10 @@
-"""Options and arguments that several commands share, what they ask for, and the choice of a cluster.
+"""Options and arguments that several commands share, what they ask for, and the number of processes.
 
 Nothing here loads pandas or torch, so that a mistake is told at once.
 """
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -194,37 +193,8 @@ Memory: TypeAlias = Annotated[
 ]
 
 
-SCHEDULER = "DASK_SCHEDULER_ADDRESS"
-
-Backend: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Where the work runs: local (processes on this machine) or dask (a cluster).",
-        rich_help_panel=MEASURING,
-    ),
-]
-Scheduler: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        envvar=SCHEDULER,
-        help="Address of the Dask scheduler. Example: --scheduler tcp://host:8786",
-        rich_help_panel=MEASURING,
-    ),
-]
-
-
-def cluster(backend: str, scheduler: str | None, jobs: int | None = None) -> AbstractContextManager[Any]:
-    """Return a context in which joblib runs on a backend, with `jobs` processes if the backend is local."""
-    if backend not in ("local", "dask"):
-        raise LogicLensError(f"--backend must be local or dask, got {quoted(backend)}.")
-    if backend == "dask":
-        from logiclens.estimator.cluster import dask_cluster
-
-        return dask_cluster(scheduler)
-    if scheduler is not None and not os.environ.get(SCHEDULER):
-        raise LogicLensError("--scheduler is the address of a Dask cluster: say --backend dask too.")
+def processes(jobs: int | None) -> AbstractContextManager[Any]:
+    """Return a context in which joblib runs `jobs` processes at a time, or what it runs anyway."""
     if jobs is None:
         return nullcontext()
     import joblib
@@ -287,7 +257,6 @@ class ExplainOutputs:
     report: str | None = None
     json: str | None = None
     jobs: int | None = None
-    backend: str = "local"
     knowledge_cost: bool = False
     row_values: bool = False
 
@@ -295,8 +264,8 @@ class ExplainOutputs:
         """Refuse options that do not fit together and files that cannot be written, before any work."""
         from logiclens.cli.output import check_outputs, check_page_name
 
-        if self.stability is None and (self.jobs is not None or self.backend != "local"):
-            raise LogicLensError("--jobs and --backend are for resamples: say how many, for example --stability 20.")
+        if self.stability is None and self.jobs is not None:
+            raise LogicLensError("--jobs is for resamples: say how many, for example --stability 20.")
         if self.row_values and not (self.report or self.json or self.save):
             raise LogicLensError("--row-values is about what is written: add --report, --save or --json.")
         check_outputs(self.report, self.json, data=data)

@@ -9,7 +9,6 @@ from logiclens.export.registry import FORMATS
 
 _OTHERS = {
     "from_dict": "logiclens.export.json",
-    "from_dmn": "logiclens.export.dmn",
     "from_json": "logiclens.export.json",
     "from_xlsx": "logiclens.export.xlsx",
     "rules_schema": "logiclens.export.json",
@@ -22,7 +21,6 @@ _HOME = {**{entry.function: entry.module for entry in FORMATS}, **_OTHERS}
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
-    from logiclens.export.dmn import from_dmn as from_dmn
     from logiclens.export.dmn import to_dmn as to_dmn
     from logiclens.export.english import to_english as to_english
     from logiclens.export.json import from_dict as from_dict

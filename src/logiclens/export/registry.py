@@ -80,9 +80,7 @@ FORMATS: tuple[ExportFormat, ...] = (
         ".py",
     ),
     ExportFormat("pmml", "PMML", "logiclens.export.pmml", "to_pmml", "a RuleSetModel for scoring engines", ".pmml"),
-    ExportFormat(
-        "dmn", "DMN", "logiclens.export.dmn", "to_dmn", "a decision table that logiclens import reads back", ".dmn"
-    ),
+    ExportFormat("dmn", "DMN", "logiclens.export.dmn", "to_dmn", "a decision table for decision engines", ".dmn"),
     ExportFormat(
         "xlsx", "Excel", "logiclens.export.xlsx", "to_xlsx", "a sheet to edit that logiclens import reads back",
         ".xlsx", options=("statistics",), is_binary=True,

@@ -1,4 +1,4 @@
-"""Rules that left as a sheet or a decision table and come back: each difference becomes an edit with its reason."""
+"""Rules that left as a sheet and come back: each difference becomes an edit with its reason."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ Measure: TypeAlias = Callable[[RuleSet], RuleSet]
 """What returns rules with their figures on a table, so that every line of the history has them."""
 
 
-def changed(
-    rules: RuleSet, lines: Sequence[Line], note: Note, *, measure: Measure | None = None, keep_order: bool = False
-) -> RuleSet:
+def changed(rules: RuleSet, lines: Sequence[Line], note: Note, *, measure: Measure | None = None) -> RuleSet:
     """Return the rules that a file states, as edits of those that were written to it.
 
     Args:
@@ -66,7 +64,6 @@ def changed(
         lines: the rules of the file.
         note: by whom and when the file was edited; the reason of an edit is the comment of its line, if that is new.
         measure: measures the rules after each edit. Default: None, not measured.
-        keep_order: whether the order of the lines means something else than the order of the rules of a class.
 
     Raises:
         LogicLensError: with the place of the line, if two are the same or a rule cannot be.
@@ -85,8 +82,7 @@ def changed(
         for made in _edits(rules, place, wanted, off, note):
             now = made(edited)
             edited = now if measure is None else measure(now)
-        if not keep_order:
-            edited = _in_order(edited, place, list(wanted), note)
+        edited = _in_order(edited, place, list(wanted), note)
     return edited
 
 

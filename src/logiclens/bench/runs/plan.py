@@ -69,7 +69,7 @@ class Plan:
         runs: every run, in the order of the table.
         source: where rows come from.
         protocols: the protocols of the results folder.
-        n_workers: runs at a time; None: one per core, or as many as a cluster takes.
+        n_workers: runs at a time; None: one per core, or as many as the joblib backend takes.
         limit: maximum seconds per run; default: none.
         retry: whether runs that failed, or were stopped or skipped, are run again.
     """

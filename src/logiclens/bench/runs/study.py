@@ -373,7 +373,7 @@ class SearchPlan:
         trials: the total number of trials, of all workers, earlier ones included.
         storage: the address of the database.
         study: the name of the study in it.
-        n_workers: trials at a time; default: one per core, or as many as a cluster takes at the start.
+        n_workers: trials at a time; default: one per core, or as many as the joblib backend takes.
         limit: maximum seconds per trial; default: none.
     """
 

@@ -79,7 +79,7 @@ def active_backend() -> str | None:
     name = type(backend).__name__
     if name in ("LokyBackend", "MultiprocessingBackend"):
         return None
-    return name.removesuffix("Backend").removesuffix("Distributed").lower()
+    return name.removesuffix("Backend").lower()
 
 
 def capacity() -> int | None:
@@ -88,10 +88,7 @@ def capacity() -> int | None:
 
 
 class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
-    """The workers of the active joblib backend.
-
-    The backend replaces a worker that dies; Dask gives its jobs to another one. A job that it gives up is failed.
-    """
+    """The workers of the active joblib backend."""
 
     def __init__(
         self, work: Callable[[Job], Any], name: str, *, n_workers: int | None = None, limit: float | None = None
@@ -100,48 +97,23 @@ class JoblibWorkers(AbstractContextManager["JoblibWorkers[Any]"], Generic[Job]):
         if limit is not None:
             raise LogicLensError(
                 f"a limit of seconds for each run can be kept in local processes only, and the backend is {name}: "
-                "leave out --limit, or --backend."
+                "leave out the limit."
             )
-        self.work, self.name, self.n_workers = work, name, n_workers
+        self.work, self.n_workers = work, n_workers
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Outcome[Job]]:
         """Yield the outcome of each job when it ends."""
-        # Imported here because the estimator loads torch, which a process that waits for a job does not need.
-        from logiclens.estimator.cluster import DIED
-
-        died = []
-        for place, answer, seconds in self._answers(range(len(jobs)), jobs):
-            if answer == DIED:
-                died.append(place)
-            else:
-                yield outcome_of(jobs[place], answer, seconds)
-        # A job that kills its worker also loses the jobs queued there; run alone, each shows whether it is the cause.
-        for one in died:
-            for place, answer, seconds in self._answers([one], jobs):
-                yield outcome_of(jobs[place], answer, seconds)
-
-    def _answers(self, places: Sequence[int], jobs: Sequence[Job]) -> Iterator[_Answer]:
-        from logiclens.estimator.cluster import reporting, words
-
-        if not places:
-            return
-        backend, _ = get_active_backend()
-        if self.name == "dask":
-            backend = reporting(backend)
         # One job per batch, so that each is recorded, or lost, by itself.
         parallel = joblib.Parallel(
             n_jobs=-1,
-            backend=backend,
             return_as="generator_unordered",
             batch_size=1,
             pre_dispatch="all" if self.n_workers is None else self.n_workers,
         )
-        try:
-            yield from parallel(joblib.delayed(_answer)(self.work, place, jobs[place]) for place in places)
-        except Exception as error:
-            raise LogicLensError(
-                f"the backend {self.name} gave up: {words(error)}. What has ended is kept; start again to go on."
-            ) from error
+        for place, answer, seconds in parallel(
+            joblib.delayed(_answer)(self.work, place, job) for place, job in enumerate(jobs)
+        ):
+            yield outcome_of(jobs[place], answer, seconds)
 
     def __exit__(self, *_: object) -> None:
         """Stop nothing: the workers belong to the backend."""
@@ -256,7 +228,7 @@ def run_jobs(
     """Do `work` on every job, `n_workers` at a time, and yield the outcome of each when it ends.
 
     `work` and the jobs must be picklable. The default of `n_workers` is one process per core, or as many jobs at a time
-    as the cluster takes. The limit in seconds counts from the start of the job, not of the process. Close the generator
+    as the backend takes. The limit in seconds counts from the start of the job, not of the process. Close the generator
     to stop everything: until then an error in the caller's loop leaves jobs running, for which Python waits at exit.
     """
     with workers(work, n_workers=n_workers, limit=limit) as crew:
