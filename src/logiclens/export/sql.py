@@ -118,8 +118,8 @@ def sql_condition(
 
     >>> formula = Literal("old") & ~Literal("smoker")
     >>> print(sql_condition(formula, {"old": Predicate("age", ">=", 72.5)}, nan=False))
-    /* logiclens rules for DuckDB; other engines stop with an error */ NOT CURRENT_SETTING('duckdb_api') IS NULL
-    AND COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE)
+    /* logiclens rules for DuckDB; other engines stop with an error */ (NOT CURRENT_SETTING('duckdb_api') IS NULL
+    AND COALESCE("age" >= 72.5 AND NOT COALESCE("smoker" >= 0.5, FALSE), FALSE))
     """
     tree = _tree()
     predicates = meaning.predicates if isinstance(meaning, RuleSet) else dict(meaning or {})
