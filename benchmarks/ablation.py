@@ -60,7 +60,7 @@ class Variant:
 
     def config(self, model: EntropyClassifier) -> SearchConfig:
         """The settings of the search."""
-        return replace(search_config(model), **self.search)
+        return replace(search_config(model, ()), **self.search)
 
 
 VARIANTS: dict[str, Variant] = {

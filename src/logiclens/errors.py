@@ -213,7 +213,7 @@ def quoted(value: Any) -> str:
     >>> len(quoted("a" * 1_000_000))
     80
     """
-    if getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf" and value.ndim == 0:
+    if getattr(getattr(value, "dtype", None), "kind", None) in tuple("biuf") and value.ndim == 0:
         # A number of NumPy reads like one of Python.
         value = value.item()
     try:
