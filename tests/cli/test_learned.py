@@ -45,6 +45,7 @@ def test_random_classes_are_one_sentence(n_classes, tmp_path):
     assert not beats_permuted_answers(confusion)
     lines = sheet.splitlines()
     assert sum("Nothing was learned" in line for line in lines) == 1
+    assert "not measurably more often than chance" in sheet
     assert len(lines) < 20
     assert "•" not in sheet
 
@@ -66,6 +67,17 @@ def test_rules_of_a_rare_class_are_printed(tmp_path):
     assert beats_permuted_answers(confusion)
     assert "Nothing was learned" not in sheet
     assert "•" in sheet
+
+
+def test_a_rule_for_one_class_is_printed_where_the_others_are_noise(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = table().assign(age=rng.integers(20, 80, N))
+    frame["y"] = np.where((frame.age >= 76) & (frame.debt > 0), "x", rng.choice(["y", "z"], N))
+    sheet, confusion = explained(frame, tmp_path)
+    # The class is told from the others, however often these are taken for one another.
+    assert confusion.loc["x", "x"] >= 0.8 * confusion["x"].sum() > 0
+    assert "Nothing was learned" not in sheet
+    assert "age is at least 76" in sheet
 
 
 def test_rules_no_better_than_chance_are_one_line(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier, LogicLensError
-from logiclens.formula import RuleSet
+from logiclens.formula import Complement, RuleSet
 from logiclens.verify import verify
 from tests.cli_runs import logiclens
 
@@ -98,3 +98,11 @@ def test_a_class_that_cannot_be_stated_is_refused():
         fitted(table, labels, positive="Yes")
     with pytest.raises(LogicLensError, match="every label has rules of its own: leave out positive"):
         fitted(table, np.eye(2, dtype=int)[(labels == "yes").astype(int)], positive="yes")
+
+
+def test_a_number_names_a_class_however_it_is_written():
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=float)
+    labels = rows[:, 0] * rows[:, 1]
+    for value in (0, 0.0, "0.0"):
+        model = EntropyClassifier(positive=value, booleanise=None, exact=True, verbose=False).fit(rows, labels)
+        assert not isinstance(model.rules_.rule(0.0).formula, Complement)

@@ -43,6 +43,11 @@ def held_out_accuracy(model: EntropyClassifier) -> tuple[float, float, float]:
     return line.value / 100, line.low / 100, line.high / 100
 
 
+def notes_of(model: EntropyClassifier) -> str:
+    """The notes of the report."""
+    return " ".join(result_of(model, model.explain(), Source("table", 0, 0, "y")).notes)
+
+
 def check_noise(seeds: range, **settings: object) -> None:
     """Check that intervals of 95% cover what nobody can do better on noise: half of the rows."""
     covered = 0
@@ -119,6 +124,37 @@ def test_a_class_of_few_distinct_rows_is_learned_and_measured():
     model = EntropyClassifier(None, **QUICK).fit(rows[kind], kind)
     assert sorted(set(kind[model.set_aside_.places])) == [0, 1, 2, 3]
     assert model.score(rows[kind], kind) == 1
+
+
+def test_a_class_of_few_rows_that_are_copied_is_not_found_again():
+    # Noise, of which the rows of one class were drawn many times: no rule can know its held-out rows.
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(204, 4)), columns=list("abcd"))
+    rows = np.concatenate([np.arange(200), np.repeat(np.arange(200, 204), 40)])
+    target = np.where(rows >= 200, "yes", "no")
+    model = EntropyClassifier(**QUICK).fit(frame.iloc[rows].reset_index(drop=True), target)
+    held_out = np.unique(rows[model.set_aside_.places])
+    trained = np.setdiff1d(rows, held_out)
+    assert not np.intersect1d(held_out, trained).size
+    assert {"yes", "no"} == set(target[model.set_aside_.places])
+    assert "rows are copies of others" in notes_of(model)
+
+
+def test_groups_that_hold_copies_of_one_row_are_one_group():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
+    target = np.where(rng.random(120) < 0.5, "yes", "no")
+    rows, pairs = np.repeat(np.arange(120), 2), np.repeat(np.arange(30), 4)
+    # Each group has two rows; the copies of a row are in two groups of one pair.
+    groups = 2 * pairs[rows] + np.tile([0, 1], 120)
+    copies = frame.iloc[rows].reset_index(drop=True)
+    model = EntropyClassifier(**QUICK).fit(copies, target[rows], groups=groups)
+    held_out = np.unique(rows[model.set_aside_.places])
+    assert set(pairs[held_out]).isdisjoint(pairs[np.setdiff1d(np.arange(120), held_out)])
+    assert "60 before those that hold copies of one row were joined" in notes_of(model)
+    # Where copies hold everything together, the groups bind alone, and a note says so.
+    model = EntropyClassifier(**QUICK).fit(copies, target[rows], groups=np.tile([0, 1, 2], 80))
+    assert "240 rows are copies of rows in other groups" in notes_of(model)
 
 
 def visits(seed: int = 0, n_patients: int = 60) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
@@ -244,6 +280,7 @@ def test_the_command_line_keeps_groups_together(tmp_path):
     assert not set(patient[held]) & set(np.delete(patient, held))
     frame.to_csv(tmp_path / "new.csv", index=False)
     assert logiclens("predict", "model", "new.csv", "-o", "answers.csv", cwd=tmp_path).returncode == 0
+    assert "'patient' groups the rows: it cannot weigh them" in refused(*asked, "--weight", "patient", cwd=tmp_path)
     table.assign(patient=["", *table["patient"][1:]]).to_csv(tmp_path / "visits.csv", index=False)
     assert "'patient' is empty in 1 row: --group needs a group in every row." in refused(*asked, cwd=tmp_path)
 

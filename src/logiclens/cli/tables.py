@@ -75,6 +75,8 @@ def read_problem(reading: TableSource, asked: ColumnRoles) -> Problem:
     named = [name for name in each_column(asked.drop, frame.columns) if name not in asked.watched]
     drop = [*named, *(name for name in (asked.weight, asked.teacher, asked.groups) if name is not None)]
     check_columns(frame, [target, *drop], file.name)
+    if asked.groups is not None and asked.groups in (asked.weight, asked.teacher):
+        raise LogicLensError(f"{quoted(asked.groups)} groups the rows: it cannot weigh them or teach as well.")
     if target in drop:
         raise LogicLensError(f"{quoted(target)} is the target: it cannot be left out, weigh, teach or group as well.")
     labels = frame[target]

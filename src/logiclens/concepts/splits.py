@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -147,6 +149,7 @@ class DistinctRows:
         each: for each of these, its own weight.
         unit: the unit that each distinct row belongs to. A split puts all rows of a unit on one side. −1: its copies
             are separate observations, which may be on both sides.
+        n_divided: how many rows are copies of rows in other groups, if the groups divide copies.
     """
 
     first: NDArray[np.intp]
@@ -155,6 +158,7 @@ class DistinctRows:
     copy_of: NDArray[np.intp]
     each: NDArray[np.float64]
     unit: NDArray[np.intp]
+    n_divided: int = 0
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
@@ -192,8 +196,6 @@ class DistinctRows:
 
 CHANCE = 100
 """Rows are copies if their columns have more than this many times as many combinations of values as there are rows."""
-FEWEST_DISTINCT = 5
-"""A class with fewer distinct rows than this has equal rows by nature: its rows are separate observations."""
 
 
 def distinct_rows(
@@ -207,8 +209,9 @@ def distinct_rows(
 ) -> DistinctRows:
     """Return the distinct rows of positive weight, in units that a split must not divide.
 
-    A unit is a group, if groups are given. Otherwise it is a row with its copies, if chance cannot explain these. The
-    numbers of the groups do not matter.
+    A unit is a row with its copies, if chance cannot explain these, or a group, with all groups that hold copies of its
+    rows. The numbers of the groups do not matter. A class whose rows are all equal has no units, because it could not
+    be on two sides.
 
     Args:
         columns: the columns; their order matters.
@@ -221,29 +224,44 @@ def distinct_rows(
     weighs = np.flatnonzero(weight > 0)
     own = [column.take(weighs) for column in columns]
     hashes = row_hashes(own, *classes[weighs].T, seed=seed)
-    group = np.zeros(len(weighs), np.intp) if groups is None else _ranked(groups[weighs], hashes, weight[weighs])
-    _, content = np.unique(hashes, return_inverse=True)
+    _, first, content = np.unique(hashes, return_index=True, return_inverse=True)
+    total = np.bincount(content, weight[weighs]).astype(np.float64)
+    are_copies = _are_copies([column.take(first) for column in own], total)
+    if groups is None:
+        unit = np.arange(len(first)) if are_copies else np.full(len(first), -1)
+        if strata is not None:
+            klass = strata[weighs[first]]
+            unit[np.bincount(klass)[klass] == 1] = -1
+        return DistinctRows(weighs[first], total, weighs, content, weight[weighs], unit)
+    joined = _joined(groups[weighs], content) if are_copies else groups[weighs]
+    # Where copies hold most groups together, the groups bind alone: nothing else could be split.
+    divides = are_copies and np.bincount(joined).max() > len(weighs) / 2
+    group = _ranked(groups[weighs] if divides else joined, hashes, weight[weighs])
     _, first, copy = np.unique(content * (group.max(initial=0) + 1) + group, return_index=True, return_inverse=True)
     total = np.bincount(copy, weight[weighs]).astype(np.float64)
-    if groups is None:
-        unit = _units([column.take(first) for column in own], total)
-        if strata is not None:
-            kind = strata[weighs[first]]
-            unit[np.bincount(kind)[kind] < FEWEST_DISTINCT] = -1
-    else:
-        unit = group[first]
-    return DistinctRows(weighs[first], total, weighs, copy, weight[weighs], unit)
+    n_divided = int((np.bincount(content[first])[content] > 1).sum()) if divides else 0
+    return DistinctRows(weighs[first], total, weighs, copy, weight[weighs], group[first], n_divided)
+
+
+def _joined(groups: NDArray[np.intp], content: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the groups, those that hold copies of one row under one number."""
+    _, group = np.unique(groups, return_inverse=True)
+    n_groups = group.max(initial=0) + 1
+    n_nodes = n_groups + content.max(initial=0) + 1
+    links = coo_array((np.ones(len(group)), (group, n_groups + content)), shape=(n_nodes, n_nodes))
+    _, part = connected_components(links, directed=False)
+    return np.asarray(part[group])
 
 
 def _are_counts(weight: NDArray[np.float64]) -> bool:
     return bool((weight == np.round(weight)).all())
 
 
-def _units(columns: Sequence[Column], weight: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return a unit for each distinct row, or −1 for all where chance explains equal rows."""
+def _are_copies(columns: Sequence[Column], weight: NDArray[np.float64]) -> bool:
+    """Return whether chance cannot explain equal rows, given the distinct ones and their weights."""
     n_rows = weight.sum() if _are_counts(weight) else len(weight)
     combinations = sum(np.log(len(np.unique(_as_bits(column)))) for column in columns)
-    return np.arange(len(weight)) if combinations > np.log(CHANCE * n_rows) else np.full(len(weight), -1)
+    return bool(combinations > np.log(CHANCE * n_rows))
 
 
 def _ranked(groups: NDArray[np.intp], hashes: NDArray[np.uint64], weight: NDArray[np.float64]) -> NDArray[np.intp]:

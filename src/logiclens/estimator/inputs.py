@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies, DistinctRows, latest_rows
-from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.errors import LogicLensError, no_column, quoted, quoted_names
 from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, is_missing
 from logiclens.formula.condition import CONCEPT, ZERO_ONE
 from logiclens.formula.groups import Groups
@@ -166,23 +166,33 @@ def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp]:
     return numbers
 
 
-def unit_note(distinct: DistinctRows, groups: Any) -> str | None:
+def unit_note(distinct: DistinctRows, known: Labels, groups: Any) -> str | None:
     """Return a sentence on the groups, or on the copies, that stay on one side of every split."""
     if groups is not None:
         name = getattr(groups, "name", None)
         of = "" if name is None else f" ({quoted(str(name))})"
+        n_groups = distinct.unit.max() + 1
+        n_given = len(pd.unique(pd.Series(np.asarray(groups))))
+        joined = f", {n_given:,} before those that hold copies of one row were joined" if n_given > n_groups else ""
         return (
-            f"the rows are of {distinct.unit.max() + 1:,} groups{of}, and a group stays on one side of every split; "
+            f"the rows are of {n_groups:,} groups{of}{joined}, and a group stays on one side of every split; "
             "intervals count rows, which may say too much where the rows of a group are alike."
+            + f" {distinct.n_divided:,} rows are copies of rows in other groups, so that held-out figures may be too "
+            "good." * (distinct.n_divided > 0)
         )
-    if not distinct.n_copies:
-        return None
-    n_rows = len(distinct.places)
-    verb = "is a copy of another" if distinct.n_copies == 1 else "are copies of others"
-    return (
-        f"{distinct.n_copies:,} of {n_rows:,} rows {verb}, equal in the target and in all columns that rules may use: "
-        "copies stay on one side of every split, and intervals do not count them as further rows."
-    )
+    notes = []
+    if distinct.n_copies:
+        verb = "is a copy of another" if distinct.n_copies == 1 else "are copies of others"
+        notes.append(
+            f"{distinct.n_copies:,} of {len(distinct.places):,} rows {verb}, equal in the target and in all columns "
+            "that rules may use: copies stay on one side of every split, and intervals do not count them as further "
+            "rows."
+        )
+    divided = (distinct.unit < 0) & (np.bincount(distinct.copy_of) > 1)
+    if known.codes.ndim == 1 and divided.any() and (distinct.unit >= 0).any():
+        names = quoted_names([known.names[klass] for klass in np.unique(known.codes[distinct.first[divided]])])
+        notes.append(f"all rows of class {names} are equal, so its held-out rows are not new to the rules.")
+    return " ".join(notes) or None
 
 
 def check_groups(distinct: DistinctRows, known: Labels, aside: NDArray[np.float64], share: float) -> None:

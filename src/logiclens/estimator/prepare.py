@@ -206,7 +206,7 @@ def prepare(
         note = lone_class_note(distinct, known, aside)
     ready = _split(raw, known, distinct, aside, held_out, booleaniser, committee, shares[1])
     ready = replace(
-        ready, note=note, time_note=by_time, unit_note=unit_note(distinct, groups),
+        ready, note=note, time_note=by_time, unit_note=unit_note(distinct, known, groups),
         target_cuts=cut.cuts if target.asked else None,
     )  # fmt: skip
     if taught is None or committee == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,9 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "class_weight": TRAINING["class_weight"],
     "knowledge": optional(Constraint("a logiclens.Knowledge", lambda value: isinstance(value, Knowledge))),
     "method": one_of(("search", "paper")),
-    "positive": optional(Constraint("the name of a class", lambda value: isinstance(value, str | int | np.generic))),
+    "positive": optional(
+        Constraint("the name of a class", lambda value: isinstance(value, str | int | float | np.generic))
+    ),
     "score_against": optional(one_of(("network", "labels")), "None to let cross-validation choose"),
     "max_cubes": LIMITS["max_cubes"],
     "max_literals": LIMITS["max_literals"],
@@ -143,7 +146,17 @@ def _check_committee(model: EntropyClassifier, size: int) -> None:
 def place_of_positive(model: EntropyClassifier, names: Sequence[str]) -> int | None:
     """Return the place of the class whose rules are stated; None if none is named, or if rows of a fold lack it."""
     name = None if model.positive is None else str(model.positive)
-    return names.index(name) if name in names else None
+    if name in names or not isinstance(model.positive, Real) or isinstance(model.positive, bool):
+        return names.index(name) if name in names else None
+    # A number may be written in several ways: 1 and 1.0.
+    return next((place for place, other in enumerate(names) if _is_number(other, float(model.positive))), None)
+
+
+def _is_number(text: str, number: float) -> bool:
+    try:
+        return float(text) == number
+    except ValueError:
+        return False
 
 
 def check_positive(

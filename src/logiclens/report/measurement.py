@@ -351,11 +351,11 @@ class ModelMeasurement:
             told = [float(weight[rows & right].sum() / weight[rows].sum()) for rows in sides]
             if np.mean(told) >= TELLTALE:
                 words = condition_words(literal, self.model.schema_.predicates, self.rules.facts)
-                share = percent(float(np.average(right, weights=weight)), 1)
+                holds, fails = (percent(share, 1) for share in told)
                 name = f"{self.source.target} is {self.aside.table.class_names[head]}"
                 return [
-                    f"one condition alone, {words}, tells whether {name} on {share} of the rows: is it known before "
-                    "the outcome, or is it the outcome under another name?"
+                    f"one condition alone, {words}, holds on {holds} of the rows where {name}, and fails on {fails} of "
+                    "the others: is it known before the outcome, or is it the outcome under another name?"
                 ]
         return []
 

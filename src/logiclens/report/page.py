@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from scipy.stats import binom
+
 from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
@@ -226,7 +228,7 @@ def _constant(rule: Rule, rules: RuleSet) -> str:
 
 
 def nothing_learned(result: Result) -> str:
-    """Return the sentence that neither rules nor network are measurably better than chance; or nothing.
+    """Return the sentence that neither rules nor network are measurably better than chance, for any class; or nothing.
 
     Rules that explain a teacher, or that are chosen by costs, are not judged by how often they are right.
     """
@@ -235,14 +237,25 @@ def nothing_learned(result: Result) -> str:
     worth = result.statistics.classes[0].whole.table.worth
     if not tables or result.teacher is not None or result.costs:
         return ""
-    if any(_beats_constants(table, worth) for table in tables):
+    classes = result.statistics.classes
+    if any(_beats_constants(table, worth) for table in tables) or any(_finds(one, len(classes)) for one in classes):
         return ""
     right = _right(tables[-1], worth)
     chance, _ = _chance(tables[-1])
     return (
         f"Nothing was learned: on {counted_rows(result)} the rules are right on {share_words(right, digits=1)}, "
-        f"which is no more often than chance ({percent(chance, 1)})."
+        f"which is not measurably more often than chance ({percent(chance, 1)}). With more rows that may change."
     )
+
+
+def _finds(one: ClassRecord, n_classes: int) -> bool:
+    """Return whether rows that get a class have it measurably more often than all rows, as one of many classes."""
+    decision = one.decision
+    if decision is None or not decision.precision.total:
+        return False
+    n_rows, hits = decision.precision.total * one.whole.table.worth, decision.precision.hits * one.whole.table.worth
+    by_chance = binom.sf(math.ceil(hits) - 1, math.floor(n_rows), one.prevalence.value or 0.0)
+    return bool(by_chance < 0.05 / n_classes)
 
 
 def _right(table: Confusion, worth: float = 1.0) -> Share:
