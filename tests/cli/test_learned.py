@@ -69,7 +69,7 @@ def test_rules_of_a_rare_class_are_printed(tmp_path):
     assert "•" in sheet
 
 
-def test_a_rule_for_one_class_is_printed_where_the_others_are_noise(tmp_path):
+def test_a_class_told_from_noise_has_its_rule(tmp_path):
     rng = np.random.default_rng(3)
     frame = table().assign(age=rng.integers(20, 80, N))
     frame["y"] = np.where((frame.age >= 76) & (frame.debt > 0), "x", rng.choice(["y", "z"], N))

@@ -126,7 +126,7 @@ def test_a_class_of_few_distinct_rows_is_learned_and_measured():
     assert model.score(rows[kind], kind) == 1
 
 
-def test_a_class_of_few_rows_that_are_copied_is_not_found_again():
+def test_copies_of_a_class_of_few_rows_are_not_divided():
     # Noise, of which the rows of one class were drawn many times: no rule can know its held-out rows.
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(204, 4)), columns=list("abcd"))
