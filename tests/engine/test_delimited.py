@@ -23,8 +23,9 @@ POOLS = (
     ("A", "B", "'A'", '"q"', "a b", "NA", "nan", ""), ("1", "2.5", "-3", ".5", "1e3", "NA", ""), ("007", "12", "3", ""),
     ("true", "False", "TRUE", ""), ("1,5", "2", "0,25", ""), ("x,y", "x;y", "x\ty", "p|q", "l\nm", ""), ("1", "2", "3"),
     ("1", "x", "NA"), ("",), ("12:30", "13:00"), ("yes", "no"), ("1 000", "5"),
+    ("tRUE", "false", "True", ""), ("5", "\u20035", "2"), ("1,5", "2\u2003"), ("\u2003A", "A"),
 )  # fmt: skip
-PADS = (*[""] * 6, " ", "  ", "\t", "\xa0", " \t")
+PADS = (*[""] * 6, " ", "  ", "\t", "\xa0", " \t", "\v", "\f")
 
 
 def written(seed: int, path: Path) -> str:
@@ -52,7 +53,7 @@ def judged(path: Path, delimiter: str) -> dict[str, list[Any]]:
     header, *rows = filter(None, csv.reader(text, delimiter=delimiter, skipinitialspace=True))
     table: dict[str, list[Any]] = {}
     for name, *column in zip(header, *rows, strict=True):
-        stripped = [cell.strip(" \t\xa0") for cell in column]
+        stripped = [cell.strip(" \t\v\f\xa0") for cell in column]
         cells = [None if cell in GAPS else cell for cell in stripped]
         present = [cell for cell in cells if cell is not None]
 
@@ -62,9 +63,11 @@ def judged(path: Path, delimiter: str) -> dict[str, list[Any]]:
 
             if cell is None:
                 return None
-            if all_are("true|TRUE|True|false|FALSE|False"):
+            if all_are("(?i:true|false)"):
                 return cell.lower() == "true"
-            if all_are(r"-?(\d+[.]?\d*|[.]\d+)(e\d+)?") and not any(re.fullmatch(r"0\d+", one) for one in present):
+            if any(re.fullmatch(r"0\d+", one) for one in present):
+                return cell
+            if all_are(r"-?(\d+[.]?\d*|[.]\d+)(e\d+)?"):
                 return float(cell)
             return float(cell.replace(",", ".")) if delimiter == ";" and all_are(r"\d+(,\d+)?") else cell
 
@@ -100,8 +103,12 @@ def test_every_door_reads_the_documented_cells(seed, tmp_path):
         ["09/20/2022", "1/2/2021"], ["01/02/2022", "03/04/2021"], ["13/02/2022", "02/13/2021"], ["20.09.22", "1.2.99"],
         ["20.09.45", "1.2.99"], ["20-09-2022", "1-2-2021"], ["20-09-22", "1-2-21"], ["2022-09-20", "2021-01-01 "],
         ["2022-09-20 08:30", "2021-01-01"], ["2022-02-30", "2022-01-01"], ["30.02.2022", "1.1.2022"],
-        ["20.09.2022", "20/09/2022"], ["2022-09-20T08:30Z", "2022-09-20T08:30+02:00"],
-        ["2022-09-20T08:30Z", "2022-09-20"],
+        ["20.09.2022", "20/09/2022"], ["20.09.2022\u2003", "1.2.2021"], ["2022-09-20T08:30Z", "2022-09-20T08:30+02:00"],
+        ["2022-09-20T08:30Z", "2022-09-20"], ["2022-09-06 24:00", "2022-01-01 09:00"],
+        ["2022-09-06T24:00Z", "2022-01-01T09:00Z"], ["2022-09-20T08:30+23:59", "2022-09-20T08:30-2359"],
+        ["2022-09-20T08:30+99:00", "2022-09-20T08:30Z"], ["2022-09-20T08:30+15:60", "2022-09-20T08:30Z"],
+        ["0000-01-01", "2022-01-01"], ["0000-01-01 09:00", "2022-01-01 09:00"], ["20.09.0000", "1.1.2022"],
+        ["0001-01-01T00:00+05:00", "2022-01-01T09:00Z"], ["9999-12-31T23:00-05:00", "2022-01-01T09:00Z"],
     ],
 )  # fmt: skip
 def test_dates_are_the_same_in_memory_and_in_duckdb(dates, tmp_path):

@@ -20,8 +20,6 @@ MISSING = (
     "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """Texts that mean a missing value in a text file, as in pandas; the empty text is one too."""
-TRUTH_VALUES = ("true", "True", "TRUE", "false", "False", "FALSE")
-"""Texts that mean a truth value in a text file, as in pandas."""
 LOOKED_AT = 20_480
 """Number of first rows that tell which forms the cells of a column may have; all rows decide."""
 
@@ -51,12 +49,18 @@ def _dates(separator: str, *, day_first: bool) -> _Form:
             iso = f"regexp_replace({iso}, '{start}({years})([T ]|$)', '{century}\\3-{order}\\4')"
     time = "([ T]([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?)?"
     moment = f"CASE WHEN regexp_full_match({iso}, '[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}{time}') THEN {iso} END"
-    return _Form(f"@cell IS NULL OR try_cast({moment} AS TIMESTAMP) IS NOT NULL", f"CAST({iso} AS TIMESTAMP)")
+    return _Form(_in_calendar(f"try_cast({moment} AS TIMESTAMP)"), f"CAST({iso} AS TIMESTAMP)")
+
+
+def _in_calendar(date: str) -> str:
+    """Return the SQL for whether a date is one, in a year that Python has too; a gap passes."""
+    return f"(@cell IS NULL OR coalesce(year({date}) BETWEEN 1 AND 9999, false))"
 
 
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = "[T ][0-9]{2}(:[0-9]{2}){1,2}([.][0-9]{1,9})?"
-_OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
+_HOUR = "([01][0-9]|2[0-3])"
+_CLOCK = f"[T ]{_HOUR}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?"
+_OFFSET = f"(Z|[+-]{_HOUR}:?[0-5][0-9])"
 # A cast to a timestamp would ignore the offset.
 _ZONED = (
     r"make_timestamp(epoch_us(try_cast(regexp_replace(regexp_replace(@cell, '([+-][0-9]{2})([0-9]{2})$', '\1:\2'), "
@@ -64,7 +68,7 @@ _ZONED = (
 )
 _IS_NUMBER = f"regexp_full_match(@cell, '{NUMBER}') AND NOT regexp_full_match(@cell, '0[0-9]+')"
 _FORMS: Mapping[str, _Form] = {
-    "truth": _Form(f"@cell IN {TRUTH_VALUES}", "CAST(@cell AS BOOLEAN)"),
+    "truth": _Form("lower(@cell) IN ('true', 'false')", "CAST(@cell AS BOOLEAN)"),
     "whole": _Form(
         f"regexp_full_match(@cell, '[+-]?[0-9]+') AND {_IS_NUMBER} "
         "AND (@cell IS NULL OR try_cast(@cell AS BIGINT) IS NOT NULL)",
@@ -75,17 +79,14 @@ _FORMS: Mapping[str, _Form] = {
         f"regexp_full_match(@cell, '{DECIMAL_COMMA.pattern}')", "CAST(replace(@cell, ',', '.') AS DOUBLE)"
     ),
     "day": _Form(
-        f"regexp_full_match(@cell, '{_DAY}') AND (@cell IS NULL OR try_cast(@cell AS DATE) IS NOT NULL)",
+        f"regexp_full_match(@cell, '{_DAY}') AND {_in_calendar('try_cast(@cell AS DATE)')}",
         "CAST(@cell AS DATE)",
     ),
     "moment": _Form(
-        f"regexp_full_match(@cell, '{_DAY}({_CLOCK})?') "
-        "AND (@cell IS NULL OR try_cast(@cell AS TIMESTAMP) IS NOT NULL)",
+        f"regexp_full_match(@cell, '{_DAY}({_CLOCK})?') AND {_in_calendar('try_cast(@cell AS TIMESTAMP)')}",
         "CAST(@cell AS TIMESTAMP)",
     ),
-    "zoned": _Form(
-        f"regexp_full_match(@cell, '{_DAY}{_CLOCK}{_OFFSET}') AND (@cell IS NULL OR {_ZONED} IS NOT NULL)", _ZONED
-    ),
+    "zoned": _Form(f"regexp_full_match(@cell, '{_DAY}{_CLOCK}{_OFFSET}') AND {_in_calendar(_ZONED)}", _ZONED),
     "d.m.y": _dates(".", day_first=True),
     "d/m/y": _dates("/", day_first=True),
     "m/d/y": _dates("/", day_first=False),

@@ -17,12 +17,13 @@ from logiclens.errors import LogicLensError, quoted
 
 _DIGITS = re.compile(r"[+-]?[0-9]{300,}")
 CODE = re.compile(r"\s*0[0-9]+\s*")
-DECIMAL_COMMA = re.compile(r"\s*[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf)\s*")
+# Of all white space only that which no cell of a file has at its ends, as engines read these patterns differently.
+DECIMAL_COMMA = re.compile(" *[+-]?(([0-9]+,[0-9]*|,[0-9]+|0|[1-9][0-9]*)([eE][+-]?[0-9]+)?|inf) *")
 _OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
 _ISO = re.compile(rf"[0-9]{{4}}(-[0-9]{{2}}){{2}}([T ][0-9]{{2}}(:[0-9]{{2}}){{1,2}}([.][0-9]{{1,9}})?{_OFFSET}?)?")
 _TIME = r"(?:[ T]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?"
 # A two-digit year after a dash is not a date: 20-09-22 is as often a code, or starts with the year.
-_DAY = re.compile(rf"\s*([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|(?<!-)[0-9]{{2}}){_TIME}\s*")
+_DAY = re.compile(rf" *([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([0-9]{{4}}|(?<!-)[0-9]{{2}}){_TIME} *")
 _MONEY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF)"
 _UNIT = rf"(?:{_MONEY}|%|‰|°[CF]?|[kmµ]?g|[kcm]?m|m?l)"
 _GROUPS = r"[1-9][0-9]{0,2}(?P<mark>[.,'’\s])[0-9]{3}(?:(?P=mark)[0-9]{3})*"
@@ -219,9 +220,16 @@ def _iso_dates(column: pd.Series[Any]) -> pd.Series[Any]:
     if offset.any() and not offset.all():
         return column
     try:
-        return pd.to_datetime(column, format="ISO8601", utc=bool(offset.any()))
+        dates = pd.to_datetime(column, format="ISO8601", utc=bool(offset.any()))
     except ValueError:
         return column
+    return dates if _in_calendar(dates.dropna()).all() else column
+
+
+def _in_calendar(dates: pd.Series[Any]) -> pd.Series[bool]:
+    """Return which dates have a year that Python and engines have too; pandas also reads the year 0000."""
+    inside: pd.Series[bool] = dates.dt.year.between(1, 9999)
+    return inside
 
 
 def _day_dates(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -242,6 +250,7 @@ def _dates(texts: Sequence[str]) -> _Dates:
     """Read dates of one form. Dots mean day.month.year; with other separators numbers above 12 show the day."""
     if _form(texts[0]) == "iso":
         utc = pd.to_datetime(pd.Series(texts), format="ISO8601", errors="coerce", utc=True)
+        utc = utc.where(_in_calendar(utc))
         zoned = np.array([bool(re.search(f":.*{_OFFSET}$", text)) for text in texts])
         mixed = (_first(texts, ~zoned), "mixes times with and without a zone: write them all alike")
         return _checked(texts, utc.dt.tz_localize(None).to_numpy(), mixed if zoned.any() and not zoned.all() else None)
