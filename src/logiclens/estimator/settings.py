@@ -149,10 +149,10 @@ def place_of_positive(model: EntropyClassifier, names: Sequence[str]) -> int | N
     if name in names or not isinstance(model.positive, Real) or isinstance(model.positive, bool):
         return names.index(name) if name in names else None
     # A number may be written in several ways: 1 and 1.0.
-    return next((place for place, other in enumerate(names) if _is_number(other, float(model.positive))), None)
+    return next((place for place, other in enumerate(names) if _is_number(other, model.positive)), None)
 
 
-def _is_number(text: str, number: float) -> bool:
+def _is_number(text: str, number: Real) -> bool:
     try:
         return float(text) == number
     except ValueError:

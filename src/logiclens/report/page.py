@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from scipy.stats import binom
-
 from logiclens.formula.english import gap_words
 from logiclens.formula.rule_set import Rule, RuleSet, who_decides
 from logiclens.metrics.rule_statistics import (
@@ -250,6 +248,9 @@ def nothing_learned(result: Result) -> str:
 
 def _finds(one: ClassRecord, n_classes: int) -> bool:
     """Return whether rows that get a class have it measurably more often than all rows, as one of many classes."""
+    # Imported here: `predict` and `score` load this module, and never ask.
+    from scipy.stats import binom
+
     decision = one.decision
     if decision is None or not decision.precision.total:
         return False
