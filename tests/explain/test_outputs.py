@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jaxtyping
 import numpy as np
 import pandas as pd
 import pytest
@@ -282,6 +283,16 @@ def test_a_bottleneck_sees_the_concepts_of_its_encoder(end, select, top, frozen)
     check(explain_bottleneck(model, X, device="cpu"), answers)
     predicted = model.intervene(X, {}).predictions_before
     assert (predicted.numpy() == answers).all()
+
+
+@pytest.mark.parametrize("end", [lambda z: z, torch.sigmoid], ids=["logits", "sigmoid"])
+def test_a_bottleneck_is_compiled_whole_after_its_first_call(end, monkeypatch):
+    # The compiler does not trace the type checks of the tests.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    torch._dynamo.reset()
+    model = ConceptBottleneck(Encoder(end), EntropyNet(4, 2))
+    expected = model(X)
+    torch.testing.assert_close(torch.compile(model, backend="eager", fullgraph=True)(X), expected)
 
 
 def test_an_encoder_that_says_nothing_gets_one_sentence():

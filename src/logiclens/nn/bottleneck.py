@@ -149,14 +149,16 @@ class ConceptBottleneck(nn.Module):
             return self.output
         if not outputs.is_floating_point():
             return "labels"
-        kind = last_operation(outputs)
-        if kind is None:
+        place = (id(self.encoder), self.encoder.training)
+        # A compiler cannot follow the graph of autograd: what an earlier call said holds.
+        kind = None if torch.compiler.is_compiling() else last_operation(outputs)
+        if kind is not None:
+            self._traced[place] = kind
+        elif place not in self._traced and not torch.compiler.is_compiling():
             # No gradients are recorded, or parameters are frozen: trace a copy once.
-            place = (id(self.encoder), self.encoder.training)
-            if place not in self._traced:
-                encoder = private_copy(self.encoder).train(self.encoder.training)
-                self._traced[place] = traced_kind(encoder, x[:2], self.select)
-            kind = self._traced[place]
+            encoder = private_copy(self.encoder).train(self.encoder.training)
+            self._traced[place] = traced_kind(encoder, x[:2], self.select)
+        kind = self._traced.get(place)
         if kind is None:
             raise LogicLensError(
                 "the last operation of the encoder does not say whether it returns logits or probabilities: pass "
@@ -285,7 +287,8 @@ def _logits_of(outputs: Tensor, kind: OutputKind, exclusive: bool) -> Tensor:
     outputs = outputs if outputs.is_floating_point() else outputs.float()
     probabilities = outputs.exp() if kind == "log-probabilities" else outputs
     smallest = torch.finfo(probabilities.dtype).eps
-    if not bool(((probabilities >= -smallest) & (probabilities <= 1 + smallest)).all()):
+    # A compiler cannot follow a check of values.
+    if not torch.compiler.is_compiling() and bool((probabilities - 0.5).abs().gt(0.5 + smallest).any()):
         raise LogicLensError(f"the encoder returns no {kind}: some concepts are outside of [0, 1].")
     if exclusive:
         return probabilities.clamp(min=smallest).log()
