@@ -278,7 +278,7 @@ class _Parser:
             self.position = 1
             negated = DNF(self.unary())
             # A negated name is a literal.
-            if self.kinds[self.position] == "end" and negated.n_literals > 1:
+            if self.kinds[self.position] == "end" and (negated.n_literals > 1 or len(negated) > 1):
                 return Complement(negated)
             self.position = 0
         cubes = self.disjunction()
