@@ -395,8 +395,10 @@ def _labels_and_classes(
     Raises:
         LogicLensError: if the labels do not say one class per row, although no row may have several.
     """
-    if labels is None:
-        return None, class_names
+    if labels is None or isinstance(class_names, str) or not isinstance(class_names, Iterable | None):
+        # ConceptTable says what names must be.
+        return labels, class_names
+    class_names = None if class_names is None else [str(name) for name in class_names]
     try:
         array = as_array(labels)
     except ValueError:
