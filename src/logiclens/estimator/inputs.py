@@ -174,12 +174,16 @@ def unit_note(distinct: DistinctRows, known: Labels, groups: Any) -> str | None:
         n_groups = distinct.unit.max() + 1
         n_given = len(pd.unique(pd.Series(np.asarray(groups))))
         joined = f", {n_given:,} before those that hold copies of one row were joined" if n_given > n_groups else ""
-        return (
+        note = (
             f"the rows are of {n_groups:,} groups{of}{joined}, and a group stays on one side of every split; "
             "intervals count rows, which may say too much where the rows of a group are alike."
-            + f" {distinct.n_divided:,} rows are copies of rows in other groups, so that held-out figures may be too "
-            "good." * (distinct.n_divided > 0)
         )
+        if distinct.n_divided:
+            note += (
+                f" {distinct.n_divided:,} rows are copies of rows in other groups, so that held-out figures may be too "
+                "good."
+            )
+        return note
     notes = []
     if distinct.n_copies:
         verb = "is a copy of another" if distinct.n_copies == 1 else "are copies of others"
