@@ -524,8 +524,13 @@ class Date(_Clock):
         if isinstance(cell, np.datetime64):
             return cell.astype("datetime64[us]")
         if isinstance(cell, datetime):
-            if cell.tzinfo is not None:
-                cell = cell.astimezone(UTC).replace(tzinfo=None)
+            try:
+                cell = cell if cell.tzinfo is None else cell.astimezone(UTC).replace(tzinfo=None)
+            except OverflowError:
+                raise LogicLensError(
+                    f"the column {quoted(column)} holds {quoted(str(cell))}, which in universal time is outside of the "
+                    "years 1 to 9999."
+                ) from None
             return np.datetime64(cell.isoformat(timespec="microseconds"), "us")
         if isinstance(cell, date):
             return np.datetime64(cell.isoformat(), "us")
@@ -692,7 +697,12 @@ class Duration(_Clock):
         if isinstance(cell, np.timedelta64):
             return cell.astype(self.unit)
         if isinstance(cell, timedelta):
-            return np.timedelta64(cell // self._MICROSECOND, "us")
+            try:
+                return np.timedelta64(cell // self._MICROSECOND, "us")
+            except OverflowError:
+                raise LogicLensError(
+                    f"the column {quoted(column)} holds a duration of {cell.days:,} days: it is too long to compare."
+                ) from None
         text = re.sub(r"(\.\d{6})\d{1,3}$", r"\1", cell.strip()) if isinstance(cell, str) else ""
         if not self.is_text_form(text):
             raise LogicLensError(f"the column {quoted(column)} holds {quoted(cell)} where {self.called} is needed.")
