@@ -247,7 +247,10 @@ def nothing_learned(result: Result) -> str:
 
 
 def _finds(one: ClassRecord, n_classes: int) -> bool:
-    """Return whether rows that get a class have it measurably more often than all rows, as one of many classes."""
+    """Return whether rows that get a class have it measurably more often than all rows.
+
+    The level of 5% is divided by the number of classes: of many classes some beat chance by luck.
+    """
     # Imported here: `predict` and `score` load this module, and never ask.
     from scipy.stats import binom
 
