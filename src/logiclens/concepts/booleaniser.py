@@ -17,18 +17,14 @@ from logiclens.concepts.concept_table import ConceptTable, checked_weight
 from logiclens.concepts.cuts import (
     Histogram,
     Tally,
-    has_few_values,
     quantile_cuts,
-    supervised_cuts,
-    telling_cuts,
-    told_by_each,
+    round_cuts,
     uniform_cuts,
 )
-from logiclens.concepts.reference_cuts import NEAR, NO_REFERENCE, Reference, ReferenceCut, find_reference
 from logiclens.concepts.splits import distinct_rows
-from logiclens.constraints import Constraint, check_all, flag, optional, whole_number
+from logiclens.constraints import Constraint, check_all, flag, whole_number
 from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
-from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, Kind, Scalar
+from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, Kind, Scalar
 from logiclens.formula.condition import FEW_OF_A_TEXT, all_categories
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.date_parts import DatePart, parts_of_dates
@@ -50,19 +46,6 @@ from logiclens.tables.frames import (
 from logiclens.words import percent
 
 
-@dataclass(frozen=True)
-class Membership:
-    """A concept that is true if a column holds one of several categories. Networks see it; rules never name it.
-
-    Attributes:
-        column: the raw column.
-        values: the categories, in order. A missing value is in none.
-    """
-
-    column: str
-    values: tuple[Scalar, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Cutting:
     """How raw columns become concepts.
@@ -72,7 +55,6 @@ class Cutting:
         predicates: what each concept means.
         groups: which concepts exclude or imply each other.
         scales: for rescaled columns, the value that becomes 0.5 and its distance to the values that become 0 and 1.
-        memberships: concepts that only networks see; they come after `predicates`.
         opposites: for the concept of a column that had two values and no gap in training, the other value.
         whole: columns that held whole numbers only, or dates without a time of day.
         categories: all values of columns of texts that had two, or each of which enough rows had to name no row.
@@ -82,7 +64,6 @@ class Cutting:
     predicates: Mapping[str, Predicate]
     groups: Groups = NO_GROUPS
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    memberships: Mapping[str, Membership] = field(default_factory=dict)
     opposites: Mapping[str, Predicate] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -96,20 +77,15 @@ class Cutting:
     @property
     def names(self) -> tuple[str, ...]:
         """All concepts, in the order of `values`."""
-        return (*self.predicates, *self.memberships)
-
-    @property
-    def literals(self) -> tuple[str, ...] | None:
-        """The concepts that rules may name; None if rules may name all."""
-        return tuple(self.predicates) if self.memberships else None
+        return tuple(self.predicates)
 
     def column_of(self, concept: str) -> str:
         """Return the raw column that a concept is about."""
-        return (self.predicates.get(concept) or self.memberships[concept]).column
+        return self.predicates[concept].column
 
     def origin_of(self, concept: str) -> DatePart | None:
         """Return the part of a date that a concept is about; None if it is about a column."""
-        return self.predicates[concept].origin if concept in self.predicates else None
+        return self.predicates[concept].origin
 
     def sources_of(self, concept: str) -> tuple[str, ...]:
         """Return the columns of the raw table that a concept is about."""
@@ -134,8 +110,6 @@ class Cutting:
             column = by_name[name].as_kind(self.kinds[name]) if origin is None else parts[name]
             if concept in self.scales:
                 held[:, place] = _rescaled(column.numbers, *self.scales[concept])
-            elif concept in self.memberships:
-                held[:, place] = column.is_among(self.memberships[concept].values)
             else:
                 held[:, place] = column.holds(self.predicates[concept])
         return held
@@ -152,18 +126,10 @@ def _rescaled(numbers: NDArray[np.float64], middle: float, reach: float) -> NDAr
     return np.nan_to_num(scaled, nan=0.0)
 
 
-How: TypeAlias = Literal["supervised", "quantile", "uniform", "soft"]
+How: TypeAlias = Literal["round", "quantile", "uniform", "soft"]
 
 N_CUTS = 3
-"""Default number of cuts per column; with "supervised" the most that are found from the column alone."""
-MOST_CUTS = 8
-"""Default maximum of cuts per column with "supervised"."""
-GROWTH = 0.5
-"""Reference cuts may add at most this share of the number of cuts found from single columns."""
-FEW_NEW_CUTS = 12
-"""Reference cuts may add at least this many cuts, whatever `GROWTH` allows."""
-MOST_GROUPS = 12
-"""The most groups of categories per column."""
+"""Default number of cuts per column at quantiles or equal steps."""
 CONSTANT = "it has one value only"
 PART_ROWS = 100
 """Parts of dates become concepts only from this many distinct rows on."""
@@ -198,7 +164,7 @@ def _all_categories(column: Tally) -> tuple[str, ...] | None:
     """Return all values of a column of texts that was counted whole; None where `all_categories` says so."""
     if column.counts is None or column.kind != CATEGORY.name:
         return None
-    size = column.counts[:, 0].sum(axis=1)
+    size = column.counts
     present = np.flatnonzero(size)
     if column.n_values > len(present):
         return None
@@ -210,16 +176,16 @@ class Finding:
     """The concepts found so far, added column by column.
 
     Args:
-        n_cuts: cuts per column, or their maximum. None: `N_CUTS`, or up to `MOST_CUTS` with a reference.
+        n_cuts: cuts per column at quantiles or equal steps.
         max_categories: the most concepts per column of categories.
-        reference: the cuts and groups that an ensemble of trees found in supervised columns.
+        sharper: for each column further thresholds, which lie off the round grid.
         wanted: further concepts that rules must have.
         left_out: columns that were left out before the rows were split, with the reasons.
     """
 
-    n_cuts: int | None
+    n_cuts: int
     max_categories: int
-    reference: Reference = NO_REFERENCE
+    sharper: Mapping[str, Sequence[Scalar]] = field(default_factory=dict)
     wanted: Wanted = NOTHING_WANTED
     left_out: Mapping[str, str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -227,7 +193,6 @@ class Finding:
     exclusive: list[list[str]] = field(default_factory=list)
     implied: list[list[str]] = field(default_factory=list)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    memberships: dict[str, Membership] = field(default_factory=dict)
     opposites: dict[str, Predicate] = field(default_factory=dict)
     whole: list[str] = field(default_factory=list)
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -238,7 +203,7 @@ class Finding:
         """Return the concepts as a `Cutting`."""
         groups, whole = Groups(self.exclusive, self.implied), tuple(self.whole)
         return Cutting(
-            self.kinds, self.predicates, groups, self.scales, self.memberships, self.opposites, whole, self.categories
+            self.kinds, self.predicates, groups, self.scales, self.opposites, whole, self.categories
         )
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
@@ -316,16 +281,15 @@ class Finding:
         """Return a reason to leave out texts that hardly repeat, such as comments."""
         if column.counts is None or not KINDS[column.kind].is_nominal or len(column.counts) <= self.max_categories:
             return None
-        most = float(column.counts[:, 0].sum(axis=1).max())
+        most = float(column.counts.max())
         if most >= FEW_OF_A_TEXT:
             return None
-        n_values, n_rows = max(len(column.counts), column.n_values), float(column.counts[:, 0].sum())
+        n_values, n_rows = max(len(column.counts), column.n_values), float(column.counts.sum())
         return f"it has {n_values:,} different texts in {n_rows:,.0f} rows, each in fewer than {FEW_OF_A_TEXT}"
 
     def _name(self, predicate: Predicate, name: str | None = None) -> str:
-        taken = self.predicates.keys() | self.memberships.keys()
-        name = str(predicate) if name is None or name in taken else name
-        if name in taken:
+        name = str(predicate) if name is None or name in self.predicates else name
+        if name in self.predicates:
             raise LogicLensError(f"two concepts would be called {quoted(name)}: rename the column of that name.")
         self.predicates[name] = predicate
         return name
@@ -361,9 +325,9 @@ class Finding:
                 self.opposites[name] = Predicate(column.name, "==", 0)
             return [name]
         else:
-            cuts = [kind.threshold(low, high) for low, high in self._gaps(column, histogram, how)]
-            found = set(map(kind.number, cuts))
-            cuts += [cut for cut in wanted if kind.number(cut) not in found]
+            cuts = self._thresholds(column, histogram, how)
+            numbers = set(map(kind.number, cuts))
+            cuts += [cut for cut in wanted if kind.number(cut) not in numbers]
             # Gaps may overlap: thresholds are sorted, and gaps that give the same threshold are one cut.
             names = [
                 self._name(Predicate(column.name, ">=", cut, column.origin))
@@ -374,49 +338,15 @@ class Finding:
             self.implied.append(names)
         return names[:1]
 
-    def keep_within(self, columns: Sequence[Tally]) -> None:
-        """Drop the reference cuts of the smallest gain if they would add too many concepts.
-
-        A reference cut near one that was found from the column alone does not count as added.
-        """
-        n_alone = 0
-        new: list[tuple[float, str, ReferenceCut]] = []
-        kept: dict[str, list[ReferenceCut]] = {}
-        for column in (column for column in columns if column.name not in self.left_out):
-            histogram, cuts = column.histogram, self.reference.cuts.get(column.name, ())
-            if histogram is None or len(histogram) < 2:
-                continue
-            n_alone += len((supervised_cuts if column.origin is None else telling_cuts)(histogram, N_CUTS))
-            alone = [histogram.share_below(histogram.gap(place)[1]) for place in telling_cuts(histogram, N_CUTS)]
-            for cut in cuts:
-                if any(abs(histogram.share_below(cut.high) - share) < NEAR for share in alone):
-                    kept.setdefault(column.name, []).append(cut)
-                else:
-                    new.append((cut.gain, column.name, cut))
-        new.sort(key=lambda one: -round(one[0], 6))
-        for _, name, cut in new[: max(FEW_NEW_CUTS, int(GROWTH * n_alone))]:
-            kept.setdefault(name, []).append(cut)
-        by_gain = {name: tuple(sorted(cuts, key=lambda cut: (-cut.gain, cut.low))) for name, cuts in kept.items()}
-        self.reference = replace(self.reference, cuts=by_gain)
-
-    def _gaps(self, column: Tally, histogram: Histogram, how: str) -> list[tuple[float, float]]:
-        """Return the pairs of values between which a column is cut, in any order."""
-        n_cuts = N_CUTS if self.n_cuts is None else self.n_cuts
-        reference = self.reference.cuts.get(column.name, ()) if how == "supervised" else ()
-        if column.origin is not None and how == "supervised" and not reference:
-            # A date has many parts: those that tell nothing are no concepts.
-            return [histogram.gap(place) for place in telling_cuts(histogram, n_cuts)]
-        if not reference or has_few_values(histogram, n_cuts):
-            finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-            return [histogram.gap(place) for place in finder(histogram, n_cuts)]
-        most = MOST_CUTS if self.n_cuts is None else self.n_cuts
-        gaps = [(cut.low, cut.high) for cut in reference[:most]]
-        taken = [histogram.share_below(high) for _, high in gaps]
-        for place in telling_cuts(histogram, n_cuts):
-            low, high = histogram.gap(place)
-            if len(gaps) < most and all(abs(histogram.share_below(high) - share) >= NEAR for share in taken):
-                gaps.append((low, high))
-        return gaps
+    def _thresholds(self, column: Tally, histogram: Histogram, how: str) -> list[Scalar]:
+        """Return the thresholds of an ordered column, in any order."""
+        kind = KINDS[column.kind]
+        if how == "round":
+            cuts = round_cuts(histogram, kind)
+            # A column that is nearly constant still tells those rows apart that differ.
+            return [*cuts, *self.sharper.get(column.name, ())] or [_middle_cut(histogram, kind)]
+        finder = {"quantile": quantile_cuts, "uniform": uniform_cuts}[how]
+        return [kind.threshold(*histogram.gap(place)) for place in finder(histogram, self.n_cuts)]
 
     def _tell_loose(self, column: Tally, names: Sequence[str]) -> None:
         """Note how far cuts may be off if an engine could not separate all values."""
@@ -447,20 +377,17 @@ class Finding:
                 )
             chosen = given
         else:
-            counts = np.zeros((0, 1, 1)) if column.counts is None else column.counts
-            size = counts[:, 0].sum(axis=1)
+            size = np.zeros(0) if column.counts is None else column.counts
             present = np.flatnonzero(size)
             asked = self.wanted.of(column.name, "==")
             if len(present) < 2 and not has_missing and not asked:
                 return []
             if len(present) > self.max_categories:
                 n_categories = max(len(present), column.n_values)
-                n_groups = self._add_groups(column)
-                told = told_by_each(counts) if counts.shape[2] > 1 else np.zeros(len(size))
-                # By information gain, then by frequency, then by name.
-                order = np.lexsort((np.arange(len(size)), -size, -np.round(told, 9)))
+                # By frequency, then by name.
+                order = np.lexsort((np.arange(len(size)), -size))
                 present = np.sort(order[: self.max_categories])
-                self._tell_ignored(column, n_categories, size[present].sum() / size.sum(), n_groups)
+                self._tell_ignored(column, n_categories, size[present].sum() / size.sum())
             elif len(present) == 2 and not has_missing and asked:
                 # A required rule names one of two categories: both are concepts, so that neither is turned around.
                 first, last = (Predicate(column.name, "==", column.categories[i]) for i in present)
@@ -475,23 +402,17 @@ class Finding:
         chosen = list(dict.fromkeys([*chosen, *self.wanted.of(column.name, "==")]))
         return [self._name(Predicate(column.name, "==", category)) for category in chosen]
 
-    def _tell_ignored(self, column: Tally, n_categories: int, covered: float, n_groups: int) -> None:
+    def _tell_ignored(self, column: Tally, n_categories: int, covered: float) -> None:
         """Note that most categories of a column are no concepts, and how many rows these leave untold."""
-        others = f"; a network also sees {n_groups} groups of categories, which no rule names" if n_groups else ""
         self.notes.append(
-            f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} that tell "
-            f"most become concepts, and rules ignore the others, which {percent(1 - covered)} of the rows hold{others}."
+            f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} "
+            f"most frequent become concepts, and rules ignore the others, which {percent(1 - covered)} of the rows hold."
         )
 
-    def _add_groups(self, column: Tally) -> int:
-        """Add groups of categories as concepts for networks only; return how many."""
-        groups = self.reference.groups.get(column.name, ())[:MOST_GROUPS]
-        for number, group in enumerate(groups, start=1):
-            name = f"{column.name} in group {number} ({len(group)} of {len(column.categories)} values)"
-            if name in self.predicates or name in self.memberships:
-                raise LogicLensError(f"two concepts would be called {quoted(name)}: rename the column of that name.")
-            self.memberships[name] = Membership(column.name, tuple(column.categories[place] for place in group))
-        return len(groups)
+
+def _middle_cut(histogram: Histogram, kind: ColumnKind) -> Scalar:
+    """Return the threshold nearest to the median row."""
+    return kind.threshold(*histogram.gap(quantile_cuts(histogram, 1)[0]))
 
 
 def _at(column: Tally, cut: Any) -> Predicate:
@@ -512,13 +433,13 @@ def is_identifier(column: Tally) -> bool:
     return reach < CLOSE * column.n_rows or bool(_NAMED.search(column.name))
 
 
-HOW: tuple[How, ...] = ("supervised", "quantile", "uniform", "soft")
+HOW: tuple[How, ...] = ("round", "quantile", "uniform", "soft")
 CONSTRAINTS: Mapping[str, Constraint] = {
     "cuts": Constraint(
         f"one of {', '.join(HOW)}, or a dictionary",
         lambda value: isinstance(value, Mapping) or (isinstance(value, str) and value in HOW),
     ),
-    "n_cuts": optional(whole_number(1)),
+    "n_cuts": whole_number(1),
     "max_categories": whole_number(1),
     "date_parts": flag(),
 }
@@ -533,15 +454,13 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     category that did not occur in training.
 
     Args:
-        cuts: where ordered columns are cut. `"supervised"`: where it is informative about the target; `"quantile"`: at
-            equal shares of the rows; `"uniform"`: at equal steps; `"soft"`: not at all, columns are rescaled to [0, 1]
-            and a formula speaks of their middle. A dictionary sets this per column: a list of numbers, dates, durations
-            or categories, or one of these words; columns that it does not name are cut supervised.
-        n_cuts: the number of cuts per column; with `"supervised"` the maximum. Default: 3; with `"supervised"` up to 8
-            if trees on all columns find them informative (see `logiclens.concepts.reference_cuts`).
-        max_categories: the most concepts per column of categories: the most informative ones about the target, or
-            without a target the most frequent ones. With `"supervised"` networks also see groups of all categories,
-            formed by how often they occur with a class; rules never name these. Default: 20.
+        cuts: where ordered columns are cut, without a look at labels. `"round"`: at multiples of one round step for
+            each column, about five of them, or between all values of a column of at most 12; `"quantile"`: at equal
+            shares of the rows; `"uniform"`: at equal steps; `"soft"`: not at all, columns are rescaled to [0, 1] and a
+            formula speaks of their middle. A dictionary sets this per column: a list of numbers, dates, durations or
+            categories, or one of these words; columns that it does not name are cut at round numbers.
+        n_cuts: the number of cuts per column with `"quantile"` and `"uniform"`. Default: 3.
+        max_categories: the most concepts per column of categories: the most frequent ones. Default: 20.
         date_parts: whether dates that vary enough also offer their month, weekday and hour, and the days from one
             column of dates to another, where these tell something about the target; see
             `logiclens.formula.date_parts`. From 100 rows on. Default: True.
@@ -560,12 +479,13 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _wanted: Wanted = NOTHING_WANTED
     _target: str | None = None
     _left_out: Mapping[str, str] | None = None
+    _sharper: Mapping[str, Sequence[Scalar]] | None = None
 
     def __init__(
         self,
-        cuts: How | Mapping[str, How | Sequence[Scalar]] = "supervised",
+        cuts: How | Mapping[str, How | Sequence[Scalar]] = "round",
         *,
-        n_cuts: int | None = None,
+        n_cuts: int = N_CUTS,
         max_categories: int = 20,
         date_parts: bool = True,
     ) -> None:
@@ -585,6 +505,16 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made._wanted = wanted
         return made
 
+    def adding(self, thresholds: Mapping[str, Sequence[Scalar]]) -> Booleaniser:
+        """Return an unfitted copy that also cuts columns off the round grid; copies of it do too.
+
+        Args:
+            thresholds: for each of these columns, the thresholds to add.
+        """
+        made: Booleaniser = clone(self)
+        made._sharper = dict(thresholds)
+        return made
+
     def leaving_out(self, reasons: Mapping[str, str]) -> Booleaniser:
         """Return an unfitted copy that makes no concepts of some columns; copies of it do neither.
 
@@ -602,17 +532,17 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns: the columns, with distinct rows.
             weight: what each row counts for.
         """
-        counts, klass = counting_weight(weight), np.zeros((len(weight), 1), dtype=np.intp)
-        tallies = [Tally.of(column, klass, 1, counts) for column in columns]
+        counts = counting_weight(weight)
+        tallies = [Tally.of(column, counts) for column in columns]
         self._check_settings(tallies)
         finding = Finding(self.n_cuts, self.max_categories, wanted=self._wanted)
         found = {column.name: finding.unusable(column, _how(self.cuts, column)) for column in tallies}
         return {name: reason for name, reason in found.items() if reason is not None}
 
     def __sklearn_clone__(self) -> Booleaniser:
-        """Return an unfitted copy; what knowledge asks for, and what is left out, are no settings, and stay."""
+        """Return an unfitted copy; what knowledge asks for, what is left out and what is added stay."""
         made = type(self)(**{name: copy.deepcopy(value) for name, value in self.get_params(deep=False).items()})
-        made._wanted, made._left_out = self._wanted, self._left_out
+        made._wanted, made._left_out, made._sharper = self._wanted, self._left_out, self._sharper
         return made
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
@@ -620,7 +550,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: the raw columns, or the name of a file.
-            y: the target, which `"supervised"` needs: one entry per row, or the name of a column of `X`. Default: None.
+            y: the target, which is not used; the name of a column of `X` is left out. Default: None.
             sample_weight: what each row counts for. Default: None, 1 for each.
         """
         if isinstance(X, ConceptTable):
@@ -633,53 +563,26 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_rows = len(columns[0])
         if n_rows == 0:
             raise LogicLensError("cuts need several rows that differ, got 0 samples.")
-        classes, n_classes = np.zeros((n_rows, 1), dtype=np.intp), 1
         if y is not None:
-            labels = label_array(y, n_rows).reshape(n_rows, -1)
-            if labels.shape[1] == 0:
-                raise LogicLensError("labels must have at least one column, got none.")
-            each = [np.unique(labels[:, task], return_inverse=True) for task in range(labels.shape[1])]
-            classes = np.stack([codes for _, codes in each], axis=1)
-            n_classes = max(len(known) for known, _ in each)
-        elif any(_how(self.cuts, column) == "supervised" for column in columns):
-            raise LogicLensError(
-                'cuts="supervised" requires y to be passed, but the target y is None; cuts="quantile" needs none.'
-            )
+            label_array(y, n_rows)
         # A row of weight 2 equals two copies of the row.
-        rows = distinct_rows(columns, classes, checked_weight(sample_weight, n_rows), seed=0)
+        rows = distinct_rows(columns, np.zeros((n_rows, 1), np.intp), checked_weight(sample_weight, n_rows), seed=0)
         parts = [column.take(rows.first) for column in columns]
-        self.fit_columns(parts, classes[rows.first], n_classes, rows.weight).warn(stacklevel=2)
+        self.fit_columns(parts, rows.weight).warn(stacklevel=2)
         return self
 
-    def fit_columns(
-        self, columns: Sequence[Column], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]
-    ) -> Booleaniser:
+    def fit_columns(self, columns: Sequence[Column], weight: NDArray[np.float64]) -> Booleaniser:
         """Find the concepts of columns with distinct rows, and return the booleaniser itself.
 
         Args:
             columns: the columns.
-            classes: class numbers `[rows, tasks]`.
-            n_classes: the number of classes.
             weight: what each row counts for.
         """
         if len(weight) < 2:
             raise NoConcepts(f"cuts need several rows that differ, got {len(weight)} sample.")
         counts = counting_weight(weight)
         columns = self.with_parts(columns)
-        tallies = [Tally.of(column, classes, n_classes, counts) for column in columns]
-        self._check_settings(tallies)
-        supervised = [
-            column
-            for column, tally in zip(columns, tallies, strict=True)
-            if isinstance(how := _how(self.cuts, column), str)
-            and how == "supervised"
-            and not is_identifier(tally)
-            and column.name not in (self._left_out or {})
-        ]
-        reference = NO_REFERENCE
-        if supervised and n_classes > 1:
-            reference = find_reference(supervised, classes, n_classes, counts, max_categories=self.max_categories)
-        return self._fit(tallies, reference)
+        return self.fit_tallies([Tally.of(column, counts) for column in columns])
 
     def fitted_within(self, model: BaseEstimator, target: str | None) -> Booleaniser:
         """Return the booleaniser itself, which now takes the tables that the model it was fitted in takes.
@@ -693,31 +596,6 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         return self
-
-    def sharpened(
-        self,
-        cuts: Mapping[str, Sequence[ReferenceCut]],
-        columns: Sequence[Column],
-        classes: NDArray[np.intp],
-        n_classes: int,
-        weight: NDArray[np.float64],
-    ) -> Booleaniser:
-        """Fit again with additional cuts, and return the booleaniser itself.
-
-        Args:
-            cuts: the cuts of each column, which take precedence.
-            columns: as given to `fit_columns`.
-            classes: as given to `fit_columns`.
-            n_classes: as given to `fit_columns`.
-            weight: as given to `fit_columns`.
-        """
-        if not cuts:
-            return self
-        columns = self.with_parts(columns)
-        tallies = [Tally.of(column, classes, n_classes, counting_weight(weight)) for column in columns]
-        known = self.reference_
-        more = {name: (*cuts.get(name, ()), *known.cuts.get(name, ())) for name in {**known.cuts, **cuts}}
-        return self._fit(tallies, replace(known, cuts=more))
 
     def with_parts(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return columns with those parts of dates that may become concepts, each behind its date.
@@ -758,18 +636,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_tallies(self, columns: Sequence[Tally]) -> Booleaniser:
         """Find the concepts of columns from their counts, and return the booleaniser itself.
 
-        Counts of single columns do not show cuts that matter only together with other columns.
-
         Args:
             columns: the counts of each column, which may come from an engine.
         """
         self._check_settings(columns)
-        return self._fit(columns, NO_REFERENCE)
-
-    def _fit(self, columns: Sequence[Tally], reference: Reference) -> Booleaniser:
-        self.reference_ = reference
-        found = Finding(self.n_cuts, self.max_categories, reference, self._wanted, self._left_out or {})
-        found.keep_within(columns)
+        found = Finding(self.n_cuts, self.max_categories, self._sharper or {}, self._wanted, self._left_out or {})
         for column in columns:
             found.look_at(column, _how(self.cuts, column))
         if not found.predicates:
@@ -856,7 +727,6 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         # Concepts are Boolean, whatever the types of the columns.
         tags.transformer_tags.preserves_dtype = []
-        tags.target_tags.required = isinstance(self.cuts, Mapping) or self.cuts == "supervised"
         return tags
 
 
@@ -874,7 +744,7 @@ def _how(cuts: Any, column: str | Column | Tally) -> Any:
     if not isinstance(cuts, Mapping):
         return cuts
     name, origin = (column, None) if isinstance(column, str) else (column.name, column.origin)
-    return cuts.get(name, "supervised" if origin is None else cuts.get(origin.subject, "supervised"))
+    return cuts.get(name, "round" if origin is None else cuts.get(origin.subject, "round"))
 
 
 def _start(column: Column) -> float:

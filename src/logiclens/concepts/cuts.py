@@ -1,76 +1,92 @@
-"""Cuts of a column: supervised (by the target), at quantiles, or at equal steps; and the counts they are computed from.
+"""Cuts of a column, found without labels: round numbers, quantiles or equal steps; and the counts they come from.
 
-Everything is computed from a histogram, the weight of each class at each distinct value. So the order of the rows does
+Everything is computed from a histogram, the weight of the rows at each distinct value. So the order of the rows does
 not matter, and a row that is repeated equals a row of twice the weight.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.formula.column_kinds import NUMBER, Kind, Scalar
+from logiclens.formula.column_kinds import NUMBER, ColumnKind, Kind, Scalar
 from logiclens.formula.date_parts import DatePart
 from logiclens.tables.frames import Column
 
 MOST_BINS = 1024
 """The most bins of a histogram; with more distinct values, bins of about equal weight are merged."""
-FEW_VALUES = 5
+FEW_VALUES = 12
 """A column with at most this many values is cut between every two of them."""
+PIECES = 5
+"""About how many steps of the round grid lie between the 5% point and the 95% point of a column."""
+ENDS = (0.05, 0.95)
+"""The round grid lies between these points of a column."""
+RARE = 0.02
+"""Minimum share of the rows on each side of a cut of the grid."""
+HEAP = 0.2
+"""A value of at least this share of the rows is a heap: the column is cut beside it, and the grid is for the others."""
+SKEWED = 50.0
+"""Ratio of the ends above which positive numbers are cut at 1, 2, 5, 10, 20, 50 … instead of at equal steps."""
+DAY = 86_400.0
+TIMES = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, DAY)
+"""Round steps of durations and times of day, in seconds."""
+MONTHS = (1, 3, 6)
+"""Round steps of dates below a year, in months."""
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The weight of each class on each distinct value of a column.
+    """The weight of the rows at each distinct value of a column.
 
     Attributes:
         low: the smallest value of each bin, ascending; the value itself if bins were not merged.
         high: the largest value of each bin.
-        counts: `[bins, tasks, classes]`; one task, or one per label if a row may have several.
+        weight: the weight of each bin.
     """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    counts: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
     def __len__(self) -> int:
         """Return the number of bins."""
         return len(self.low)
 
     @classmethod
-    def of(
-        cls, values: NDArray[np.float64], weight: NDArray[np.float64], classes: NDArray[np.intp], n_classes: int
-    ) -> Histogram:
-        """Count rows; `classes` is `[rows, tasks]`. Missing values are not counted."""
-        known = ~np.isnan(values)
-        values, weight, classes = values[known], weight[known], classes[known]
-        distinct, place = np.unique(values, return_inverse=True)
-        low = high = distinct
-        if len(distinct) > MOST_BINS:
-            total = np.cumsum(np.bincount(place, weight))
-            # A value that fills a bin still belongs to it.
-            bins = np.unique(bins_of(np.append(0.0, total[:-1]), total[-1]), return_inverse=True)[1]
-            first = np.flatnonzero(np.diff(bins, prepend=-1))
-            low, high = distinct[first], distinct[np.append(first[1:], len(distinct)) - 1]
-            place = bins[place]
-        n_tasks = classes.shape[1]
-        counts = np.zeros((len(low), n_tasks, n_classes))
-        for task in range(n_tasks):
-            flat = np.bincount(place * n_classes + classes[:, task], weight, minlength=len(low) * n_classes)
-            counts[:, task] = flat.reshape(len(low), n_classes)
-        return cls(low, high, counts)
+    def of(cls, values: NDArray[np.float64], weight: NDArray[np.float64]) -> Histogram:
+        """Count rows. Missing values are not counted."""
+        there = ~np.isnan(values)
+        distinct, place = np.unique(values[there], return_inverse=True)
+        counts = np.bincount(place, weight[there], minlength=len(distinct)).astype(np.float64)
+        if len(distinct) <= MOST_BINS:
+            return cls(distinct, distinct, counts)
+        total = np.cumsum(counts)
+        # A value that fills a bin still belongs to it.
+        bins = bins_of(np.append(0.0, total[:-1]), total[-1])
+        first = np.flatnonzero(np.diff(bins, prepend=-1))
+        last = np.append(first[1:], len(distinct)) - 1
+        return cls(distinct[first], distinct[last], np.add.reduceat(counts, first))
 
     def share_below(self, value: float) -> float:
         """Return the share of the weight below a value; a merged bin counts if all of it is below."""
-        weight = self.counts[:, 0].sum(axis=1)
-        return float(weight[self.high < value].sum() / weight.sum())
+        return float(self.weight[self.high < value].sum() / self.weight.sum())
 
     def gap(self, place: int) -> tuple[float, float]:
         """Return the two values between which a cut before the bin `place` lies."""
         return float(self.high[place - 1]), float(self.low[place])
+
+    def point(self, share: float) -> float:
+        """Return the value below which a share of the rows lies."""
+        below = np.cumsum(self.weight) / self.weight.sum()
+        return float(self.low[min(int(np.searchsorted(below, share)), len(self) - 1)])
+
+    def without(self, places: NDArray[np.intp]) -> Histogram:
+        """Return the histogram without some bins."""
+        return Histogram(*(np.delete(part, places) for part in (self.low, self.high, self.weight)))
 
 
 def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
@@ -79,46 +95,80 @@ def bins_of(before: NDArray[np.float64], weight: float) -> NDArray[np.intp]:
     return bins
 
 
-def supervised_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
-    """Return the places of at most `most` cuts that are most informative about the target.
+def round_cuts(histogram: Histogram, kind: ColumnKind) -> list[Scalar]:
+    """Return the thresholds that a person would choose who sees the column but no labels.
 
-    A column with few values is cut between all of them. If no cut is informative enough alone, the column is cut at its
-    median, because it may matter together with other columns.
+    They are the multiples of one round step between the ends of the column, so that another sample of the rows has
+    nearly the same. A column of few values is cut between all of them.
     """
-    if has_few_values(histogram, most):
-        return tuple(range(1, len(histogram)))
-    return telling_cuts(histogram, most) or quantile_cuts(histogram, 1)
+    if len(histogram) <= FEW_VALUES:
+        return [kind.threshold(*histogram.gap(place)) for place in range(1, len(histogram))]
+    heaps = np.flatnonzero(histogram.weight >= HEAP * histogram.weight.sum())
+    beside = [place for heap in heaps.tolist() for place in (heap, heap + 1) if 0 < place < len(histogram)]
+    cuts = [kind.threshold(*histogram.gap(place)) for place in beside]
+    others = histogram.without(heaps)
+    if len(others) > 1:
+        low, high = (others.point(share) for share in ENDS)
+        grid = _grid(low, high, kind) if low < high else ()
+        cuts += [kind.threshold(math.nextafter(cut, -math.inf), cut) for cut in grid]
+    below = {cut: histogram.share_below(kind.number(cut)) for cut in cuts}
+    return [cut for cut in sorted(below, key=kind.number) if RARE <= below[cut] <= 1 - RARE]
 
 
-def has_few_values(histogram: Histogram, most: int) -> bool:
-    """Return whether a column has so few values that it is cut between all of them."""
-    return len(histogram) <= min(FEW_VALUES, most + 1)
+def _grid(low: float, high: float, kind: ColumnKind) -> Iterator[float]:
+    """Return the round numbers of a kind between two ends."""
+    step = (high - low) / PIECES
+    if kind is NUMBER:
+        if low > 0 and high > SKEWED * low:
+            yield from _powers(low, high)
+            return
+        step = round_step(step)
+    elif step <= DAY:
+        step = float(next(time for time in TIMES if time >= step * 0.999))
+    elif kind.name == "date" and step > 10 * DAY:
+        yield from _months(low, high, step / DAY / 30.44)
+        return
+    else:
+        step = DAY * round_step(step / DAY)
+    digits = max(0, -math.floor(math.log10(step))) if step < 1 else 0
+    for place in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield round(place * step, digits + 2)
 
 
-def telling_cuts(histogram: Histogram, most: int) -> tuple[int, ...]:
-    """Return the places of at most `most` cuts that are worth their description length; there may be none.
+def round_step(distance: float) -> float:
+    """Return the first of 1, 2 or 5 × 10ⁿ that is not below a distance.
 
-    The criterion is that of Fayyad and Irani (1993): the information gain of a cut must exceed the cost of encoding it.
+    >>> [round_step(distance) for distance in (0.3, 1.0, 1.1, 18.0)]
+    [0.5, 1.0, 2.0, 20.0]
     """
-    found: list[int] = []
-    parts = [_best_cut(histogram.counts, 0, len(histogram))]
-    while len(found) < most:
-        best = max(parts, key=lambda part: part.worth)
-        if best.worth <= 0:
-            break
-        found.append(best.place)
-        parts.remove(best)
-        parts += [_best_cut(histogram.counts, best.start, best.place)]
-        parts += [_best_cut(histogram.counts, best.place, best.stop)]
-    return tuple(sorted(found))
+    base = 10.0 ** math.floor(math.log10(distance))
+    return next(factor * base for factor in (1, 2, 5, 10) if factor * base >= distance * 0.999)
+
+
+def _powers(low: float, high: float) -> Iterator[float]:
+    """Return 1, 2, 5, 10, 20, 50 … between two numbers."""
+    for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        for factor in (1, 2, 5):
+            cut = float(f"{factor}e{power}")
+            if low <= cut <= high:
+                yield cut
+
+
+def _months(low: float, high: float, step: float) -> Iterator[float]:
+    """Return the beginnings of months, quarters, half-years or years between two moments, in seconds."""
+    months = next((n for n in MONTHS if n >= step * 0.999), None) or 12 * int(max(1, round_step(step / 12)))
+    first, last = (np.datetime64(round(end), "s").astype("datetime64[M]").astype(int) for end in (low, high))
+    for month in range(-(-int(first) // months) * months, int(last) + 1, months):
+        moment = float(np.datetime64(month, "M").astype("datetime64[s]").astype(np.int64))
+        if low <= moment <= high:
+            yield moment
 
 
 def quantile_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
     """Return the places of cuts at equal shares of the rows; each side of a cut has rows."""
     if len(histogram) < 2:
         return ()
-    weight = histogram.counts[:, 0].sum(axis=1)
-    below = np.cumsum(weight)[:-1] / weight.sum()
+    below = np.cumsum(histogram.weight)[:-1] / histogram.weight.sum()
     places = [int(np.argmin(np.abs(below - share))) + 1 for share in np.arange(1, n_cuts + 1) / (n_cuts + 1)]
     return tuple(sorted(set(places)))
 
@@ -133,55 +183,6 @@ def uniform_cuts(histogram: Histogram, n_cuts: int) -> tuple[int, ...]:
     return tuple(sorted(places))
 
 
-def told_by_each(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the information gain, in bits, of each category in `counts` `[categories, tasks, classes]`."""
-    whole = counts.sum(axis=0)
-    told: NDArray[np.float64] = (_bits(whole) - _bits(counts) - _bits(whole - counts)).max(axis=1)
-    return told
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A range of bins, its best cut, and the worth of that cut: information gain minus encoding cost, in bits."""
-
-    start: int
-    stop: int
-    place: int
-    worth: float
-
-
-def _best_cut(counts: NDArray[np.float64], start: int, stop: int) -> _Part:
-    """Return the best cut of a range of bins, over all tasks."""
-    if stop - start < 2:
-        return _Part(start, stop, start, -math.inf)
-    left = np.cumsum(counts[start:stop], axis=0)[:-1]
-    whole = counts[start:stop].sum(axis=0)
-    right = whole - left
-    total = whole.sum(axis=-1)
-    # Weight times entropy, in bits.
-    bits, bits_left, bits_right = _bits(whole), _bits(left), _bits(right)
-    n, n_left, n_right = (np.maximum(part.sum(axis=-1), 1e-300) for part in (whole, left, right))
-    kinds, kinds_left, kinds_right = ((part > 0).sum(axis=-1) for part in (whole, left, right))
-    told = bits - bits_left - bits_right
-    # 3 to the power of 647 classes is beyond the largest float; long before, the 2 no longer matters.
-    codes = np.where(kinds > 600, kinds * math.log2(3), np.log2(3.0 ** np.minimum(kinds, 600) - 2))
-    delta = codes - (kinds * bits / n - kinds_left * bits_left / n_left - kinds_right * bits_right / n_right)
-    cost = np.log2(np.maximum(total - 1, 1)) + delta
-    worth = (told - cost).max(axis=1)
-    # Among equally good cuts take the one nearest to the median row, then the first.
-    near = -np.abs(left.sum(axis=(1, 2)) - right.sum(axis=(1, 2)))
-    best = int(np.lexsort((np.arange(len(worth)), -near, -np.round(worth, 9)))[0])
-    return _Part(start, stop, start + best + 1, float(worth[best]))
-
-
-def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight times the entropy of the classes, in bits, over the last axis."""
-    total = counts.sum(axis=-1)
-    safe = np.where(counts > 0, counts, 1.0)
-    bits: NDArray[np.float64] = total * np.log2(np.where(total > 0, total, 1.0)) - (counts * np.log2(safe)).sum(axis=-1)
-    return bits
-
-
 FEW_COPIES = 1.1
 """Mean number of copies per row above which a unique-valued column is not treated as an identifier."""
 
@@ -193,12 +194,12 @@ class Tally:
     Attributes:
         name: the name of the column.
         kind: the name of its kind.
-        missing: the weight of each class on rows without a value, `[tasks, classes]`.
+        missing: the weight of the rows without a value.
         n_rows: the number of rows with a value.
         n_values: the number of distinct values; a lower bound if the exact number does not matter.
         histogram: the histogram of an ordered column; None for categories.
         categories: the values of a column without an order.
-        counts: the weight of each class on each category, `[categories, tasks, classes]`.
+        counts: the weight of each category.
         whole: whether all values are whole numbers.
         loose: by how many rows the lower border of each bin may be off, if an engine could not separate all values.
         whole_days: whether all values are dates without a time of day; False if an engine did not look.
@@ -208,7 +209,7 @@ class Tally:
 
     name: str
     kind: Kind
-    missing: NDArray[np.float64]
+    missing: float
     n_rows: int
     n_values: int
     histogram: Histogram | None = None
@@ -228,18 +229,18 @@ class Tally:
     @property
     def has_missing(self) -> bool:
         """Whether some rows have a value and others have none."""
-        return self.n_rows > 0 and bool(self.missing.any())
+        return self.n_rows > 0 and self.missing > 0
 
     @classmethod
-    def of(cls, column: Column, classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64]) -> Tally:
-        """Count rows in memory; `classes` holds class numbers `[rows, tasks]` and `weight` the weight of each row."""
+    def of(cls, column: Column, weight: NDArray[np.float64]) -> Tally:
+        """Count rows in memory, each by its weight."""
         gone = column.missing
         values = column.values[~gone]
         histogram, counts = None, None
         if column.is_nominal:
-            counts = _counted(column.places[~gone], classes[~gone], n_classes, weight[~gone], len(column.categories))
+            counts = np.bincount(column.places[~gone], weight[~gone], minlength=len(column.categories))
         else:
-            histogram = Histogram.of(column.numbers, weight, classes, n_classes)
+            histogram = Histogram.of(column.numbers, weight)
         # pandas stores whole numbers as floats if a value is missing.
         whole_but_for_gaps = (
             column.kind == NUMBER.name and bool(gone.any()) and bool((values == np.round(values)).all())
@@ -247,7 +248,7 @@ class Tally:
         return cls(
             column.name,
             column.kind,
-            _counted(np.zeros(int(gone.sum()), dtype=np.intp), classes[gone], n_classes, weight[gone], 1)[0],
+            float(weight[gone].sum()),
             len(values),
             len(np.unique(values)),
             histogram,
@@ -259,13 +260,3 @@ class Tally:
             origin=column.origin,
         )
 
-
-def _counted(
-    codes: NDArray[np.intp], classes: NDArray[np.intp], n_classes: int, weight: NDArray[np.float64], n_codes: int
-) -> NDArray[np.float64]:
-    """Return the weight of each class on each code, `[codes, tasks, classes]`."""
-    each = [
-        np.bincount(codes * n_classes + classes[:, task], weight, minlength=n_codes * n_classes)
-        for task in range(classes.shape[1])
-    ]
-    return np.stack([counts.reshape(n_codes, n_classes) for counts in each], axis=1).astype(np.float64)

@@ -1,76 +1,67 @@
-"""Choose the formula of each class: search all rows at the price and teacher share that cross-validation chose.
+"""Learn the formula of each class: search all rows at the price that the bags chose, and take what recurs in them.
 
-`learn_rules` is the entry point. `length` compares prices and shares, `candidates` holds the rows, `search` finds the
-formulas.
+`learn_rules` is the entry point. `search_table` holds the rows and the bags, `length` compares prices, `search` finds
+the formulas.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.explain.candidates import (
-    MOST_ROWS,
-    Codes,
-    Fold,
-    SearchTable,
-    folds_of,
-    formula_of,
-    literals_of,
-    one_blas_thread,
-)
-from logiclens.explain.length import FAR_ROWS, Judge, SearchConfig, Trial, cross_validate, eligible, formula_search
+from logiclens.explain.candidates import Codes, formula_of, one_blas_thread
+from logiclens.explain.length import FIRST_PRICES, SearchConfig, Trial, chosen, error_of_gain, formula_search, tried
 from logiclens.explain.search import FormulaSearch, Point
+from logiclens.explain.search_table import LearningRows, SearchTable
 from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.knowledge import Costs
 from logiclens.progress import Progress
-from logiclens.train.committee import MANY_CLASSES, N_GROUPS, Teacher
 
-Stated: TypeAlias = tuple[int, tuple[Codes, ...]]
-"""A class and the cubes of its formula."""
-MOST_OF_ALL = 15_000
-"""Maximum number of rows of the final search; of more rows a sample is searched."""
+MANY_CLASSES = 12
+"""Number of classes above which one price is used for all, chosen on this many classes."""
 FAR_OF_ALL = 2_000
-"""Maximum number of rows far from a class in the final search of many classes; see `FAR_ROWS`."""
+"""Maximum number of rows of other classes in the final search of many classes."""
 SEARCHING = "searching rules"
 """What progress calls the search."""
-FIT = 0.005
-"""Loss of fit on all rows, compared with the folds, above which a lower price is tried."""
+ABOUT_AS_GOOD = 0.005
+"""Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken."""
+WORTH_STEADY = 0.02
+"""What a formula may lose on all rows for rules that are all found again."""
+STEADY = 0.5
+"""Share of the bags in which a rule must be found again to be steady."""
+YES = ("yes", "true", "1", "1.0", "y", "positive", "pos")
+"""Names of the class that people ask about, where the other is its opposite."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The formula of one class, the reason for its length, and the whole path.
+    """The formula of one class, and how it was chosen.
 
     Attributes:
         klass: the class.
-        share: share of the teacher in the target.
         price: price of a literal.
         cubes: the formula, as codes of `names`.
         names: names of the concepts.
-        path: for each price, the formula found on all training rows.
-        trials: cross-validation results for each price of the path; empty if there were too few rows.
-        bags: for each member of the committee, the formula found on its bag at the same price and share.
+        about: what each concept is about: the same for thresholds of one column.
+        path: for each price, the formula found on all rows.
+        trials: the results in the bags for each price; empty if there were too few rows.
+        bags: for each bag, the formula found on it at the same price.
         note: a remark on the choice for the reader.
-        is_price_chosen: whether cross-validation chose the price, which else was given.
     """
 
     klass: int
-    share: float
     price: float
     cubes: tuple[Codes, ...]
     names: tuple[str, ...]
-    path: tuple[Point, ...]
-    trials: tuple[Trial, ...]
+    about: tuple[Hashable, ...]
+    path: tuple[Point, ...] = ()
+    trials: tuple[Trial, ...] = ()
     bags: tuple[tuple[Codes, ...], ...] = ()
     note: str | None = None
-    is_price_chosen: bool = False
 
     @property
     def n_literals(self) -> int:
@@ -84,7 +75,7 @@ class Choice:
 
     @property
     def points(self) -> tuple[tuple[DNF, float | None], ...]:
-        """The formulas of the path, each with its cross-validated score."""
+        """The formulas of the path, each with its score on rows that the bags left out."""
         scores = {trial.price: trial.score for trial in self.trials}
         return tuple((formula_of(point.cubes, self.names), scores.get(point.price)) for point in self.path)
 
@@ -101,63 +92,25 @@ class LearnedRules:
     formulas: tuple[DNF | Complement, ...]
     choices: tuple[Choice, ...]
 
+    @classmethod
+    def of(cls, choices: Sequence[Choice], n_classes: int) -> LearnedRules:
+        """Return the formulas of all classes; a class without a choice of its own is the complement of the other."""
+        stated = {choice.klass: choice.formula for choice in choices}
+        other = Complement(choices[0].formula)
+        return cls(tuple(stated.get(klass, other) for klass in range(n_classes)), tuple(choices))
 
-def learn_rules(
-    teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None = None, *, stable: bool = False
-) -> LearnedRules:
-    """Search the formulas of all classes.
-
-    Args:
-        teacher: the rows with the predictions of the networks.
-        config: limits on the formulas and settings of the search.
-        factors: weight of each class in the score. Default: equal weights.
-        stable: whether formulas may use only concepts that recur in the formulas of at least half of the bags. Default:
-            False.
-
-    Returns:
-        The formulas and how they were chosen.
-    """
-    table = teacher.grouped.cut.table
-    two_classes = not table.is_multilabel and len(table.class_names) == 2
-    choices = choose(teacher, config, factors, two_classes=two_classes)
-    if stable and not teacher.in_bag:
-        only = recurring(choices, teacher.grouped.cut.about)
-        if only:
-            required = () if config.bounds is None else config.bounds.required
-            only = tuple(dict.fromkeys((*only, *required)))
-            choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
-        else:
-            note = "no concept recurs on at least half of the bags, so there is no stable formula."
-            choices = [
-                replace(choice, cubes=required_cubes(choice, config), path=(), trials=(), note=note)
-                for choice in choices
-            ]
-    stated = {choice.klass: choice.formula for choice in choices}
-    other = Complement(choices[0].formula)
-    formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
-    return LearnedRules(formulas, tuple(choices))
-
-
-def without_cubes(learned: LearnedRules, dropped: Collection[tuple[int, Cube]], config: SearchConfig) -> LearnedRules:
-    """Return the formulas without some cubes; those that knowledge requires stay.
-
-    Args:
-        learned: the formulas.
-        dropped: the cubes, each with its class.
-        config: what the formulas were searched with.
-    """
-    choices = []
-    for choice in learned.choices:
-        required = required_cubes(choice, config)
-        cubes = tuple(
-            codes
-            for codes in choice.cubes
-            if codes in required or (choice.klass, formula_of([codes], choice.names).cubes[0]) not in dropped
-        )
-        choices.append(replace(choice, cubes=cubes))
-    stated = {choice.klass: choice.formula for choice in choices}
-    other = Complement(choices[0].formula)
-    return LearnedRules(tuple(stated.get(klass, other) for klass in range(len(learned.formulas))), tuple(choices))
+    def without(self, dropped: Collection[tuple[int, Cube]], config: SearchConfig) -> LearnedRules:
+        """Return the formulas without some cubes, each given with its class; those that knowledge requires stay."""
+        choices = []
+        for choice in self.choices:
+            required = required_cubes(choice, config)
+            cubes = tuple(
+                codes
+                for codes in choice.cubes
+                if codes in required or (choice.klass, formula_of([codes], choice.names).cubes[0]) not in dropped
+            )
+            choices.append(replace(choice, cubes=cubes))
+        return self.of(choices, len(self.formulas))
 
 
 def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:
@@ -165,79 +118,168 @@ def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:
     return () if config.bounds is None else config.bounds.of_class(choice.klass, choice.names).fixed
 
 
-def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
-    """Return the concepts that the formulas of at least half of the bags use, for any class.
-
-    A threshold also counts as used if a neighbouring threshold of its column is used. A concept that no bag uses is
-    left out.
+@one_blas_thread()
+def learn_rules(rows: LearningRows, config: SearchConfig) -> LearnedRules:
+    """Learn the formulas of all classes. Of two classes, one formula states both.
 
     Args:
-        choices: choices with the formulas of the bags.
-        about: what each concept is about. Thresholds of one column are about the same, in the order of the table.
-            Default: each concept stands alone.
+        rows: the rows, and what formulas match.
+        config: limits on the formulas and settings of the search.
     """
-    names, n_bags = choices[0].names, max(len(choice.bags) for choice in choices)
-    alike: dict[Hashable, list[str]] = {}
-    for name in names:
-        alike.setdefault(name if about is None else about.get(name, name), []).append(name)
-    near = {name: set(group[max(at - 1, 0) : at + 2]) for group in alike.values() for at, name in enumerate(group)}
-    bags = [
-        {choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube}
-        for bag in range(n_bags)
-    ]
-    used = set().union(*bags)
-    return tuple(name for name in names if name in used and 2 * sum(bool(near[name] & bag) for bag in bags) >= n_bags)
+    two_classes = not rows.is_multilabel and rows.n_classes == 2
+    return LearnedRules.of(choose(rows, config, two_classes=two_classes), rows.n_classes)
 
 
 @one_blas_thread()
-def choose(
-    teacher: Teacher,
-    config: SearchConfig,
-    factors: NDArray[np.float64] | None = None,
-    *,
-    two_classes: bool = False,
-) -> list[Choice]:
+def choose(rows: LearningRows, config: SearchConfig, *, two_classes: bool = False) -> list[Choice]:
     """Return the formula of each class; for two classes, the one formula that states both.
 
     Args:
-        teacher: the rows with the predictions of the networks.
+        rows: the rows, and what formulas match.
         config: limits on the formulas and settings of the search.
-        factors: weight of each class in the score. Default: equal weights.
         two_classes: whether one formula states both classes. Default: False.
     """
-    table = teacher.grouped.cut.table
-    names = literals_of(teacher.grouped.cut, config.only)
-    folds = folds_of(teacher, factors, config.only)
-    everything = SearchTable.of(teacher.all_rows(), names, factors, most=MOST_OF_ALL)
-    n_classes = everything.labels.shape[1]
-    # Without rows that a network has not seen, its answers say too little about other rows.
-    if teacher.other is None and (teacher.in_bag or len(folds) < 3):
-        config = replace(config, shares=(0.0,))
-    together = n_classes > MANY_CLASSES and bool(folds) and not table.is_multilabel
-    groups = [range(n_classes)] if two_classes else [[klass] for klass in range(n_classes)]
-    if two_classes and config.bounds is not None and config.bounds.stated is not None:
-        groups = [[config.bounds.stated]]
-    # Lengths are compared price by price, then all rows are searched for each formula, then its bags.
-    n_prices = len(config.prices(float(everything.weight.sum()))) if folds else 0
-    n_formulas = n_classes if together else len(groups)
-    n_searched = (n_prices if together else n_prices * len(groups)) + n_formulas
-    with Progress(n_searched + (0 if teacher.in_bag else n_formulas), SEARCHING) as progress:
+    together = rows.n_classes > MANY_CLASSES and bool(rows.bags) and not rows.is_multilabel
+    weight = float(rows.table.weight.sum())
+    n_prices = len(FIRST_PRICES) + len(config.prices(weight)) if rows.bags else 0
+    options = [_options(rows, config)] if two_classes else [[klass] for klass in range(rows.n_classes)]
+    n_steps = n_prices + rows.n_classes if together else sum(n_prices * len(classes) + 1 for classes in options)
+    with Progress(n_steps, SEARCHING) as progress:
+        steps = iter(range(1, n_steps + 1))
+
+        def tell() -> None:
+            progress.update(next(steps, n_steps))
+
+        search = partial(tried, rows.bags, config=config, weight=weight, tell=tell)
         if together:
-            choices = _chosen_together(everything, folds, config, partial(_tell, progress, 0))
+            choices = _chosen_together(rows, search(_sample_of_classes(rows)), config, tell)
         else:
             choices = []
-            for place, classes in enumerate(groups):
-                tell = partial(_tell, progress, place * (n_prices + 1))
-                choices.append(_chosen(everything, folds, classes, config, tell))
-                tell(n_prices + 1)
-        progress.update(n_searched)
-        choices = _settled(choices, everything, teacher, config, factors, partial(_tell, progress, n_searched))
+            for classes in options:
+                trials = {klass: search([klass]) for klass in classes} if rows.bags else {}
+                klass = _stated(classes, trials)
+                choices.append(_chosen(rows, klass, trials.get(klass, []), config))
+                tell()
     # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
-    return [_or_always(choice, everything, config) for choice in choices] if table.is_multilabel else choices
+    return [_or_always(choice, rows.everything, config) for choice in choices] if rows.is_multilabel else choices
 
 
-def _tell(progress: Progress, before: int, done: int) -> None:
-    progress.update(before + done)
+def _options(rows: LearningRows, config: SearchConfig) -> list[int]:
+    """Return the classes of two that may be stated, the one that people ask about first."""
+    if config.bounds is not None and config.bounds.stated is not None:
+        return [config.bounds.stated]
+    if config.stated is not None:
+        return [config.stated]
+    names = [str(name).strip().lower() for name in rows.table.class_names]
+    named = [place for place, name in enumerate(names) if name in YES]
+    sizes = rows.everything.labels.sum(axis=0)
+    first = named[0] if len(named) == 1 else int(np.argmin(sizes))
+    return [first, 1 - first]
+
+
+def _stated(classes: Sequence[int], trials: dict[int, list[Trial]]) -> int:
+    """Return the first class, or the other if its formula is better by more than one standard error."""
+    if len(classes) == 1 or not trials:
+        return classes[0]
+    first, other = (chosen(trials[klass]) for klass in classes)
+    return classes[1] if other.score - first.score > error_of_gain(other, first) else classes[0]
+
+
+def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: SearchConfig) -> Choice:
+    """Return the formula of a class."""
+    everything = rows.everything
+    search = formula_search(everything, klass, config)
+    if not trials:
+        price = config.prices(float(rows.table.weight.sum()))[0]
+        path = _plain(everything, search.path([*FIRST_PRICES, price]))
+        note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
+        return Choice(klass, price, path[-1].cubes, everything.names, rows.abouts, path, note=note)
+    best = chosen(trials)
+    longest = trials.index(best)
+    path = _plain(everything, search.path([trial.price for trial in trials[: longest + 1]]))
+    first: Choice | None = None
+    # A shorter formula is taken only if its rules are steadier and it loses little.
+    for trial, point in zip(trials[longest::-1], path[::-1], strict=True):
+        if trial.score < best.score - WORTH_STEADY:
+            break
+        (bags,) = trial.formulas
+        cubes = everything.plain(search.plainest(point).cubes)
+        choice = Choice(klass, trial.price, cubes, everything.names, rows.abouts, path, tuple(trials), bags)
+        choice = replace(choice, cubes=_most_recurrent(choice, everything, search, config))
+        if choice.cubes and _is_steady(choice, config):
+            return choice
+        first = first or choice
+    assert first is not None
+    return first
+
+
+def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...]:
+    """Remove literals that others imply from the formulas of a path."""
+    return tuple(replace(point, cubes=everything.plain(point.cubes)) for point in points)
+
+
+def _is_steady(choice: Choice, config: SearchConfig) -> bool:
+    """Return whether every rule is found again in at least half of the bags, beside those that knowledge requires."""
+    required = required_cubes(choice, config)
+    return all(cube in required or found_again(cube, choice) >= STEADY for cube in choice.cubes)
+
+
+def _most_recurrent(
+    choice: Choice, everything: SearchTable, search: FormulaSearch, config: SearchConfig
+) -> tuple[Codes, ...]:
+    """Return the formula that recurs most in the bags, of those that are about as good on all rows."""
+    values: dict[tuple[Codes, ...], float] = {}
+    for cubes in dict.fromkeys(tuple(sorted(cubes)) for cubes in (choice.cubes, *choice.bags)):
+        if cubes == tuple(sorted(choice.cubes)) or (cubes and search.allows(cubes)):
+            fit = everything.fit(choice.klass, cubes, config.costs)
+            values[cubes] = fit - choice.price * search.price(cubes)
+    best = max(values.values())
+    as_good = [cubes for cubes in values if values[cubes] >= best - ABOUT_AS_GOOD]
+    return max(as_good, key=lambda cubes: (round(_recurrence(cubes, choice), 9), values[cubes]))
+
+
+def found_again(cube: Codes, choice: Choice) -> float:
+    """Return the share of the bags whose formula has a cube with the same columns and directions."""
+    meant = [{_directions(other, choice.about) for other in cubes} for cubes in choice.bags]
+    return float(np.mean([_directions(cube, choice.about) in cubes for cubes in meant])) if meant else 1.0
+
+
+def _directions(cube: Codes, about: Sequence[Hashable]) -> frozenset[tuple[Hashable, bool]]:
+    return frozenset((about[code >> 1], not code & 1) for code in cube)
+
+
+def _recurrence(cubes: Sequence[Codes], choice: Choice) -> float:
+    """Return the mean overlap of the conditions of a formula with those of the bags."""
+    own = {code for cube in cubes for code in cube}
+    shares = []
+    for bag in choice.bags:
+        other = {code for cube in bag for code in cube}
+        shares.append(2 * len(own & other) / (len(own) + len(other)) if own or other else 1.0)
+    return float(np.mean(shares))
+
+
+def _sample_of_classes(rows: LearningRows) -> list[int]:
+    """Return some classes, evenly spread from the rarest to the most frequent."""
+    sizes = rows.everything.labels.sum(axis=0)
+    by_size = np.argsort(sizes, kind="stable")
+    by_size = by_size[sizes[by_size] > 0]
+    sample: NDArray[np.intp] = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
+    return sorted(set(sample.tolist()))
+
+
+def _chosen_together(
+    rows: LearningRows, trials: Sequence[Trial], config: SearchConfig, tell: Callable[[], None]
+) -> list[Choice]:
+    """Return the formulas of many classes, at one price: a single class of many has too few rows to choose it."""
+    price = chosen(trials).price
+    everything, choices = rows.everything, []
+    for klass in range(rows.n_classes):
+        search = formula_search(everything, klass, config, far=FAR_OF_ALL)
+        (point,) = search.path([price])
+        point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
+        choices.append(Choice(klass, price, point.cubes, everything.names, rows.abouts, (point,)))
+        tell()
+    return choices
 
 
 def _or_always(choice: Choice, everything: SearchTable, config: SearchConfig) -> Choice:
@@ -251,215 +293,3 @@ def _or_always(choice: Choice, everything: SearchTable, config: SearchConfig) ->
         return replace(choice, cubes=((),)) if everything.fit(choice.klass, ((),), config.costs) > score else choice
     right = yes[fires].sum() + (weight - yes)[~fires].sum()
     return replace(choice, cubes=((),)) if yes.sum() > right else choice
-
-
-def _settled(
-    choices: Sequence[Choice],
-    everything: SearchTable,
-    teacher: Teacher,
-    config: SearchConfig,
-    factors: NDArray[np.float64] | None,
-    tell: Callable[[int], None],
-) -> list[Choice]:
-    """Search again on each bag. Among formulas that are equally good on all rows, take the one that recurs most."""
-    if teacher.in_bag:
-        return list(choices)
-    many = len(choices) > MANY_CLASSES
-    members = list(range(teacher.n_members))
-    if many and teacher.grouped.n_groups >= N_GROUPS:
-        # As many bags as groups are enough. Take bags that leave out two neighbouring groups: each group is left out
-        # twice.
-        apart = (1, teacher.grouped.n_groups - 1)
-        members = [m for m in members if teacher.jobs[m].left_out[1] - teacher.jobs[m].left_out[0] in apart]
-    whole = float(teacher.grouped.weight.sum())
-    tables = [
-        SearchTable.of(teacher.bag(member), everything.names, factors, most=MOST_ROWS, whole=whole)
-        for member in members
-    ]
-    settled: list[Choice] = []
-    for choice in choices:
-        bags = [bag_cubes(choice, table, config, FAR_ROWS if many else None) for table in tables]
-        cubes = _most_frequent(choice, bags, everything, config) if config.consensus else choice.cubes
-        settled.append(replace(choice, bags=tuple(bags), cubes=cubes))
-        tell(len(settled))
-    return settled
-
-
-def bag_cubes(choice: Choice, table: SearchTable, config: SearchConfig, far: int | None = None) -> tuple[Codes, ...]:
-    """Return the formula that other rows give at the price and share of a choice.
-
-    Args:
-        choice: the choice.
-        table: the rows of a bag.
-        config: limits on the formulas and settings of the search.
-        far: maximum number of rows far from the class. Default: no maximum.
-    """
-    search = formula_search(table, choice.klass, choice.share, config, far=far, thorough=False)
-    points = search.path([point.price for point in choice.path if point.price >= choice.price])
-    if not points:
-        return ()
-    return table.plain(search.plainest(points[-1]).cubes)
-
-
-def _most_frequent(
-    choice: Choice, bags: Sequence[tuple[Codes, ...]], everything: SearchTable, config: SearchConfig
-) -> tuple[Codes, ...]:
-    """Return the formula of at least half of the bags if it is not longer than the choice and as good."""
-    times = Counter(frozenset(cubes) for cubes in bags)
-    cubes, n_times = times.most_common(1)[0]
-    usual = tuple(sorted(cubes))
-    is_usual = n_times >= max(2, len(bags) / 2) and n_times > times[frozenset(choice.cubes)]
-    if not usual or not is_usual:
-        return choice.cubes
-    is_longer = sum(map(len, usual)) > choice.n_literals
-    if is_longer or not formula_search(everything, choice.klass, choice.share, config).allows(usual):
-        return choice.cubes
-    is_better = _is_better(everything, (choice.klass, choice.cubes), (choice.klass, usual), config.costs)
-    return choice.cubes if is_better else usual
-
-
-def _is_better(everything: SearchTable, first: Stated, second: Stated, costs: tuple[Costs, ...] | None = None) -> bool:
-    """Return whether a formula fits all rows better than another, by more than one standard error.
-
-    Both were searched on these rows, so the standard error is that of cross-validation.
-    """
-    judge = Judge.of([Fold(everything, everything)], costs)
-    trials = []
-    for klass, cubes in (first, second):
-        fires = everything.fires(cubes)[None]
-        trials.append(Trial((klass,), 0.0, 0.0, fires, judge.score((klass,), fires), 0.0))
-    error = judge.error(trials[0], trials[1], correction=1 + N_GROUPS / (N_GROUPS - 1))
-    return trials[0].score - trials[1].score > error
-
-
-def _plain(everything: SearchTable, points: Sequence[Point]) -> list[Point]:
-    """Remove literals that others imply from the formulas of a path."""
-    return [replace(point, cubes=everything.plain(point.cubes)) for point in points]
-
-
-def _lower(
-    search: FormulaSearch, path: Sequence[Point], taken: Trial, everything: SearchTable, config: SearchConfig
-) -> tuple[list[Point], Point]:
-    """Continue with lower prices if the formula fits worse than the formulas of the folds did.
-
-    At a price that is nearly too high for a formula, the folds may find it while the search on all rows finds a shorter
-    one.
-    """
-    (klass,) = taken.classes
-    points = list(path)
-    while True:
-        for place, point in enumerate(points):
-            if point.price <= taken.price and everything.fit(klass, point.cubes, config.costs) >= taken.fit - FIT:
-                return points[: place + 1], point
-        if len(points) == len(path) + 2:
-            return list(path), next(point for point in path if point.price == taken.price)
-        points = search.pruned([*points, search.step(points[-1].price / 2, points[-1].cubes)])
-
-
-def _tried(
-    folds: Sequence[Fold],
-    options: Sequence[tuple[int, ...]],
-    config: SearchConfig,
-    weight: float,
-    tell: Callable[[int], None],
-    n_classes: int = 1,
-) -> tuple[list[Trial], list[Trial]]:
-    """Return the cross-validated trials of some options, and the eligible trials among them."""
-    trials = cross_validate(folds, options, config.shares, config, weight, tell)
-    if config.price is not None:
-        trials = [trial for trial in trials if trial.price == config.price]
-    return trials, eligible(trials, Judge.of(folds, config.costs), one_se=config.one_se, n_classes=n_classes)
-
-
-def _shortest(trials: Sequence[Trial]) -> Trial:
-    """Return the trial with the fewest literals; on a tie, the one with the largest share of the teacher."""
-    return min(trials, key=lambda trial: (round(trial.literals, 6), -trial.share, -trial.price))
-
-
-def _chosen_together(
-    everything: SearchTable, folds: Sequence[Fold], config: SearchConfig, tell: Callable[[int], None]
-) -> list[Choice]:
-    """Choose the formulas of many classes, at one price and with one share of the teacher.
-
-    Both are chosen by the mean score of a sample of classes, evenly spread from the rarest to the most frequent. A
-    single class of many has too few rows for this choice.
-    """
-    sizes = everything.labels.sum(axis=0)
-    by_size = np.argsort(sizes, kind="stable")
-    by_size = by_size[sizes[by_size] > 0]
-    sample = by_size[np.linspace(0, len(by_size) - 1, MANY_CLASSES).round().astype(np.intp)]
-    option = tuple(sorted(set(sample.tolist())))
-    weight = float(everything.weight.sum())
-    n_prices = len(config.prices(weight))
-    _, kept = _tried(folds, [option], config, weight, tell, len(by_size))
-    taken = _shortest(kept)
-    choices: list[Choice] = []
-    for klass in range(len(sizes)):
-        search = formula_search(everything, klass, taken.share, config, far=FAR_OF_ALL)
-        (point,) = search.path([taken.price])
-        point = replace(point, cubes=everything.plain(search.plainest(point).cubes))
-        choices.append(
-            Choice(
-                klass, taken.share, taken.price, point.cubes, everything.names, (point,), (),
-                is_price_chosen=config.price is None,
-            )
-        )  # fmt: skip
-        tell(n_prices + len(choices))
-    return choices
-
-
-def _chosen(
-    everything: SearchTable,
-    folds: Sequence[Fold],
-    classes: Sequence[int],
-    config: SearchConfig,
-    tell: Callable[[int], None],
-) -> Choice:
-    """Return the best formula of a class; for several classes, the formula that states the others best."""
-    weight = float(everything.weight.sum())
-    shares = config.shares
-    sizes = everything.labels.sum(axis=0)
-    if not folds:
-        klass = min(classes, key=lambda place: (place != config.stated, float(sizes[place])))
-        prices = config.prices(weight)[:1] if config.price is None else [config.price]
-        path = _plain(everything, formula_search(everything, klass, shares[-1], config).path(prices))
-        note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
-        return Choice(klass, shares[-1], prices[0], path[-1].cubes, everything.names, tuple(path), (), note=note)
-    trials, kept = _tried(folds, [(klass,) for klass in classes], config, weight, tell)
-    if config.stated is not None and config.stated in classes:
-        # The other class is tried too, so that the formula is the same where cross-validation would choose this class.
-        classes = [config.stated]
-        own = [trial for trial in trials if trial.classes == (config.stated,)]
-        if not any(trial in own for trial in kept):
-            kept = eligible(own, Judge.of(folds, config.costs), one_se=config.one_se)
-    options: list[tuple[bool, int, float, Choice]] = []
-    for klass in classes:
-        own = [trial for trial in kept if trial.classes == (klass,)]
-        if not own:
-            continue
-        taken = _shortest(own)
-        share = taken.share
-        tried = tuple(trial for trial in trials if trial.classes == (klass,) and trial.share == share)
-        prices = [trial.price for trial in tried] if config.price is None else config.prices(weight)
-        search = formula_search(everything, klass, share, config)
-        path = search.path(prices)
-        point = next(point for point in path if point.price == taken.price)
-        if config.price is None and everything.fit(klass, point.cubes, config.costs) < taken.fit - FIT:
-            path, point = _lower(search, path, taken, everything, config)
-        cubes = everything.plain(search.plainest(point).cubes)
-        points = tuple(_plain(everything, path))
-        choice = Choice(
-            klass, share, point.price, cubes, everything.names, points, tried, is_price_chosen=config.price is None
-        )
-        # The search on all rows may miss what the folds found.
-        is_found = config.price is not None or everything.fit(klass, cubes, config.costs) >= taken.fit - FIT
-        options.append((not is_found or not cubes, choice.n_literals, float(sizes[klass]), choice))
-    # Within one standard error the shorter formula wins, then the one that fits better, then the rarer class, then the
-    # first.
-    options.sort(key=lambda option: option[:3])
-    is_worse, n_literals, _, first = options[0]
-    for *of_other, _, other in options[1:]:
-        alike = of_other == [is_worse, n_literals]
-        if alike and _is_better(everything, (other.klass, other.cubes), (first.klass, first.cubes), config.costs):
-            return other
-    return first

@@ -189,7 +189,7 @@ class FormulaSearch:
             if lower.cubes == best[place].cubes:
                 continue
             state = self._climbed(self._state(lower.cubes), price)
-            if self._value(state, price) > best[place].score - price * self._price(best[place].cubes) + GAIN:
+            if self._value(state, price) > best[place].score - price * self.price(best[place].cubes) + GAIN:
                 best[place] = self._point(state, price)
         return best
 
@@ -215,7 +215,7 @@ class FormulaSearch:
             return self._empty
         return _State(list(cubes), np.stack([self._fires(cube) for cube in cubes]))
 
-    def _price(self, cubes: Sequence[Codes]) -> float:
+    def price(self, cubes: Sequence[Codes]) -> float:
         """Return the price of a formula in usual literals, without what knowledge requires."""
         if not self.bound.adds_cubes and self.bound.prices is None:
             return sum(map(len, cubes))
@@ -234,7 +234,7 @@ class FormulaSearch:
         return float(self.rows.scores(covered[:1], covered[1:])[0])
 
     def _value(self, state: _State, price: float) -> float:
-        return self._score(state) - price * self._price(state.cubes)
+        return self._score(state) - price * self.price(state.cubes)
 
     def _feasible(self, state: _State) -> bool:
         """Return whether every cube alone is right on enough weight, more precise than chance, and allowed."""
@@ -476,7 +476,7 @@ class FormulaSearch:
             return None
         best: tuple[float, int, list[int]] | None = None
         for k, cube in enumerate(state.cubes):
-            if 1.0 - price * (self._price(state.cubes) + self.bound.price(cube) + 2 * self._each.min()) <= value:
+            if 1.0 - price * (self.price(state.cubes) + self.bound.price(cube) + 2 * self._each.min()) <= value:
                 continue
             worth, literals = self._parted(state, k, price)
             if worth > value + GAIN and (best is None or worth > best[0]):
@@ -499,7 +499,7 @@ class FormulaSearch:
         fixed = rows.targets @ state.others[k].astype(np.float32)
         taken = [code & ~1 for code in cube] + [code | 1 for code in cube]
         yes, no = (fixed[i] + weight_of_either(alone * rows.targets[i], rows.columns) for i in (0, 1))
-        paid, own = self._price(state.cubes), self.bound.price(cube)
+        paid, own = self.price(state.cubes), self.bound.price(cube)
         values = rows.scores(yes, no) - price * (paid + own + self._each[:, None] + self._each[None])
         values[taken] = values[:, taken] = -np.inf
         values[self._barred] = values[:, self._barred] = -np.inf
@@ -549,7 +549,7 @@ class FormulaSearch:
         yes, no = extended[0] + fixed[:, 0], extended[1] + fixed[:, 1]
         literals = state.n_literals - removed.astype(np.intp) + 1
         gone = np.array([0.0 if place is None else self._each[state.cubes[k][place]] for k, place in bases])
-        paid = self._price(state.cubes) - gone
+        paid = self.price(state.cubes) - gone
         values = rows.scores(yes, no) - price * (paid[:, None] + self._each[None])
         values[:, self._barred] = -np.inf
         values[~np.broadcast_to(self.limits.allow(literals, len(state.cubes)), literals.shape)] = -np.inf

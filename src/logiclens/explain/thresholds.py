@@ -1,10 +1,8 @@
-"""Move thresholds to where formulas need them. The estimator uses `sharper_cuts` when it prepares a table.
+"""Cuts off the round grid: where a formula needs one, and shows that it does. The estimator uses `sharper_cuts`.
 
-If a formula is right on nearly all rows, single rows locate its thresholds. The cuts of a column are found before any
-formula is. Two cubes may need thresholds that are so close that one cut stands for both, and a cut may be off by a few
-rows. So a formula is searched once on the labels, and each of its thresholds is moved on the raw column to where the
-formula makes the fewest errors. If that gains more than the cost of writing a threshold down, it becomes a cut of its
-own.
+The grid is chosen without labels. When the formulas are learned, each of their thresholds is moved on the raw column to
+where the formula scores best with all else fixed. A moved threshold becomes a cut if it earns what a literal must earn,
+or a tenth of what the formula lacks, and if far more rows are then right than wrong that were not before.
 """
 
 from __future__ import annotations
@@ -16,190 +14,122 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.concepts.booleaniser import Booleaniser, Cutting
-from logiclens.concepts.reference_cuts import ReferenceCut
-from logiclens.concepts.splits import row_hashes
-from logiclens.explain.candidates import Codes, SearchRows, Support, one_blas_thread
-from logiclens.explain.search import FormulaSearch
+from logiclens.concepts.booleaniser import Cutting
+from logiclens.explain.candidates import Codes, SearchRows
+from logiclens.explain.choice import Choice, LearnedRules
+from logiclens.explain.length import PRICE
+from logiclens.explain.search_table import LearningRows
+from logiclens.formula.column_kinds import KINDS, Scalar
 from logiclens.tables.frames import Column
 
-MOST_ERRORS = 0.03
-"""Maximum error rate of the reference trees; above it, no formula is searched."""
-MOST_OF_CLASS = 0.05
-"""Maximum errors of a formula, as a share of the smaller side; above it, single rows say nothing about a cut."""
-MOST_CLASSES = 5
-"""Maximum number of classes; with more, the search takes longer than the thresholds are worth."""
-MOST_ROWS = 5_000
-"""Maximum number of distinct rows that formulas are searched on. Rows are chosen by their content."""
-PRICES = tuple(0.02 / 2**k for k in range(8))
-"""Prices of a literal in the search."""
-MOST_ROUNDS = 4
+LACK = 0.1
+"""Share of what a formula lacks to a perfect score that a cut off the grid may earn instead of one point."""
+SURE = 3.0
+"""Standard errors by which more rows must become right than wrong."""
+ROUNDS = 4
 """Maximum number of passes over all thresholds of a formula."""
 
 
-@one_blas_thread()
 def sharper_cuts(
-    fitted: Booleaniser,
-    columns: Sequence[Column],
-    classes: NDArray[np.intp],
-    n_classes: int,
-    weight: NDArray[np.float64],
-) -> dict[str, list[ReferenceCut]]:
-    """Return, by column, the thresholds that formulas of the classes need instead of the existing cuts.
+    learned: LearnedRules, rows: LearningRows, cutting: Cutting, columns: Sequence[Column]
+) -> dict[str, list[Scalar]]:
+    """Return, by column, the thresholds off the grid that the formulas need.
 
     Args:
-        fitted: the booleaniser that found the cuts on these rows.
-        columns: the raw columns.
-        classes: class numbers `[rows, tasks]`.
-        n_classes: number of classes of a task.
-        weight: number of rows that each row counts for.
-
-    Returns:
-        The new thresholds; empty if formulas are not worth a search.
+        learned: the formulas found on the grid.
+        rows: the rows that they were learned from.
+        cutting: what the concepts mean.
+        columns: the raw columns of these rows.
     """
-    reference = fitted.reference_
-    if reference.errors > MOST_ERRORS or not reference.cuts or n_classes > MOST_CLASSES or fitted.n_cuts is not None:
-        return {}
-    taken = np.argsort(row_hashes(columns, *classes.T, seed=0), kind="stable")[:MOST_ROWS]
-    taken.sort()
-    columns, classes, weight = [column.take(taken) for column in columns], classes[taken], weight[taken]
-    table = _Table.of(fitted.cutting_, columns, set(reference.cuts), weight)
-    found: dict[str, list[ReferenceCut]] = {}
-    for task in range(classes.shape[1]):
-        sizes = np.bincount(classes[:, task], weight, minlength=n_classes)
-        # With two classes, one formula states both.
-        stated = [int(np.argmin(sizes))] if n_classes == 2 else range(n_classes)
-        for klass in stated:
-            if 0 < sizes[klass] < weight.sum():
-                for cut in table.sharpened(classes[:, task] == klass):
-                    cuts = found.setdefault(cut[0], [])
-                    if cut[1] not in cuts:
-                        cuts.append(cut[1])
-    return found
+    by_name = {column.name: column for column in columns}
+    cuts: dict[str, list[Scalar]] = {}
+    for choice in learned.choices:
+        formula = _Formula.of(choice, rows, cutting, by_name)
+        for column, threshold in formula.sharpened():
+            cuts.setdefault(column, []).append(threshold)
+    return {column: list(dict.fromkeys(thresholds)) for column, thresholds in cuts.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Rows as concepts, with the raw values of the thresholds.
+@dataclass(eq=False)
+class _Formula:
+    """A formula on the raw rows; `fires[k][place]` says where a literal of a cube holds."""
 
-    Attributes:
-        bits: the concepts `[rows, concepts]`.
-        names: names of the concepts.
-        about: column of each concept that is a threshold of a movable column.
-        values: raw values by column, −inf if missing.
-        weight: number of rows that each row counts for.
-    """
-
-    bits: NDArray[np.bool_]
-    names: tuple[str, ...]
-    about: Mapping[int, str]
-    values: Mapping[str, NDArray[np.float64]]
-    weight: NDArray[np.float64]
+    rows: SearchRows
+    cubes: tuple[Codes, ...]
+    fires: list[list[NDArray[np.bool_]]]
+    columns: Mapping[int, Column]
 
     @classmethod
-    def of(cls, cutting: Cutting, columns: Sequence[Column], movable: set[str], weight: NDArray[np.float64]) -> _Table:
-        names = tuple(cutting.predicates)
-        everything = cutting.values(columns) >= 0.5
-        bits = everything[:, [cutting.names.index(name) for name in names]]
-        thresholds = {
-            place: predicate.column
-            for place, predicate in enumerate(cutting.predicates.values())
-            if predicate.operator == ">=" and predicate.column in movable
-        }
-        values = {
-            column.name: np.where(np.isnan(column.numbers), -np.inf, column.numbers)
-            for column in columns
-            if column.name in thresholds.values()
-        }
-        return cls(bits, names, thresholds, values, weight)
+    def of(cls, choice: Choice, rows: LearningRows, cutting: Cutting, columns: Mapping[str, Column]) -> _Formula:
+        table = rows.table
+        used = sorted({code >> 1 for cube in choice.cubes for code in cube})
+        bits = table.boolean()[:, [table.names.index(choice.names[place]) for place in used]]
+        holds = dict(zip(used, bits.T, strict=True))
+        fires = [[holds[code >> 1] ^ bool(code & 1) for code in cube] for cube in choice.cubes]
+        movable = {}
+        for place in used:
+            predicate = cutting.predicates.get(choice.names[place])
+            if predicate is not None and predicate.operator == ">=" and predicate.column in columns:
+                movable[place] = columns[predicate.column]
+        return cls(rows.uncounted(choice.klass), choice.cubes, fires, movable)
 
-    def sharpened(self, yes: NDArray[np.bool_]) -> list[tuple[str, ReferenceCut]]:
-        """Return the thresholds that the formula of a class needs instead of the existing ones."""
-        cubes = self._formula(yes)
-        smaller = min(float(self.weight[yes].sum()), float(self.weight[~yes].sum()))
-        fires = [[self.bits[:, code >> 1] ^ bool(code & 1) for code in cube] for cube in cubes]
-        if self._errors(fires, yes) > MOST_OF_CLASS * smaller:
-            return []
-        moved: dict[tuple[int, int], tuple[str, ReferenceCut]] = {}
-        for _ in range(MOST_ROUNDS):
-            before = dict(moved)
-            for k, cube in enumerate(cubes):
+    def sharpened(self) -> list[tuple[str, Scalar]]:
+        """Return the columns and thresholds of the literals that are better off the grid."""
+        on_grid = [list(literals) for literals in self.fires]
+        gaps: dict[tuple[int, int], tuple[float, float]] = {}
+        for _ in range(ROUNDS):
+            before = dict(gaps)
+            for k, cube in enumerate(self.cubes):
                 for place, code in enumerate(cube):
-                    column = self.about.get(code >> 1)
-                    cut = None if column is None else self._moved(fires, k, place, column, bool(code & 1), yes)
-                    if column is not None and cut is not None:
-                        fires[k][place] = (self.values[column] >= cut.high) ^ bool(code & 1)
-                        moved[k, place] = column, cut
-            if moved == before:
+                    if code >> 1 not in self.columns:
+                        continue
+                    gap = self._better(k, place, on_grid[k][place])
+                    if gap is None:
+                        continue
+                    numbers = self.columns[code >> 1].numbers
+                    self.fires[k][place] = (numbers >= gap[1]) ^ bool(code & 1)
+                    gaps[k, place] = gap
+            if gaps == before:
                 break
-        return list(moved.values())
+        sharper = []
+        for (k, place), (low, high) in gaps.items():
+            column = self.columns[self.cubes[k][place] >> 1]
+            sharper.append((column.name, KINDS[column.kind].threshold(low, high)))
+        return sharper
 
-    def _formula(self, yes: NDArray[np.bool_]) -> tuple[Codes, ...]:
-        """Return the formula of a class, possibly empty, with the smallest cost of formula and errors."""
-        weight = self.weight.astype(np.float32)
-        target, right = np.where(yes, weight, 0).astype(np.float32), np.where(yes, self.weight, 0.0)
-        rows = SearchRows(self.bits.astype(np.float32), target, weight - target, target, weight, self.names)
-        search = FormulaSearch(rows, Support.of(right, self.weight, None), thorough=False)
-        formulas: list[tuple[Codes, ...]] = [()]
-        costs = [self._cost((), rows, yes)]
-        for place, price in enumerate(PRICES):
-            formulas.append(search.step(price, formulas[-1], cover=place % 2 == 1).cubes)
-            costs.append(self._cost(formulas[-1], rows, yes))
-            if len(costs) > 4 and min(costs) < min(costs[-2:]):
-                break
-        return formulas[int(np.argmin(costs))]
-
-    def _errors(self, fires: Sequence[Sequence[NDArray[np.bool_]]], yes: NDArray[np.bool_]) -> float:
-        """Return the weight of the rows on which a formula is wrong, from where each literal of each cube holds."""
-        said = np.zeros(len(yes), dtype=np.bool_)
-        for literals in fires:
-            said |= np.logical_and.reduce(literals)
-        return float(self.weight[said != yes].sum())
-
-    def _cost(self, cubes: Sequence[Codes], rows: SearchRows, yes: NDArray[np.bool_]) -> float:
-        """Return the cost of writing down a formula and the rows on which it is wrong."""
-        errors = self._errors([[rows.fires(cube)] for cube in cubes], yes)
-        literals = sum(map(len, cubes)) * math.log(2 * len(self.names))
-        return _cost_of_errors(errors, float(self.weight.sum())) + literals
-
-    def _moved(
-        self, fires: Sequence[Sequence[NDArray[np.bool_]]], k: int, place: int, column: str, negated: bool,
-        yes: NDArray[np.bool_],
-    ) -> ReferenceCut | None:  # fmt: skip
-        """Return the best threshold of one literal with all else fixed; None if it should stay."""
-        others = np.zeros(len(yes), dtype=np.bool_)
-        for place_of_cube, literals in enumerate(fires):
-            if place_of_cube != k:
+    def _better(self, k: int, place: int, on_grid: NDArray[np.bool_]) -> tuple[float, float] | None:
+        """Return the values between which one threshold is best with all else fixed; None if the grid is as good."""
+        others = np.zeros(len(on_grid), dtype=np.bool_)
+        for at, literals in enumerate(self.fires):
+            if at != k:
                 others |= np.logical_and.reduce(literals)
-        asked = ~others
-        for at, literal in enumerate(fires[k]):
-            if at != place:
-                asked &= literal
-        rows = np.flatnonzero(asked)
-        if len(rows) < 2:
-            return None
-        values = self.values[column]
-        order = rows[np.argsort(values[rows], kind="stable")]
-        # Gain if the rows from a place on are above the threshold instead of below it.
-        sign = np.where(yes[order] != negated, 1.0, -1.0) * self.weight[order]
-        above = np.cumsum(sign[::-1])[::-1]
-        apart = np.flatnonzero(values[order][:-1] < values[order][1:]) + 1
-        apart = apart[np.isfinite(values[order][apart - 1])]
+        rest = [literal for at, literal in enumerate(self.fires[k]) if at != place]
+        where = np.logical_and.reduce(rest) & ~others if rest else ~others
+        negated = bool(self.cubes[k][place] & 1)
+        numbers = self.columns[self.cubes[k][place] >> 1].numbers
+        moving = np.flatnonzero(where & ~np.isnan(numbers))
+        order = moving[np.argsort(numbers[moving], kind="stable")]
+        values = numbers[order]
+        apart = np.flatnonzero(values[:-1] < values[1:]) + 1
         if not len(apart):
             return None
-        errors, total = self._errors(fires, yes), float(self.weight.sum())
-        now = float(sign[(fires[k][place] ^ negated)[order]].sum())
-        best = int(apart[np.argmax(above[apart])])
-        spared = float(above[best]) - now
-        gain = _cost_of_errors(errors, total) - _cost_of_errors(errors - spared, total)
-        # The literal named one of the cuts of the column; now it must name one of its values.
-        n_cuts = sum(other == column for other in self.about.values())
-        if spared <= 0 or gain <= math.log(len(np.unique(values)) / n_cuts):
+        yes, no = self.rows.yes.astype(np.float64), self.rows.no.astype(np.float64)
+        base = where & np.isnan(numbers) & negated | others
+        hits, wrongs = (_on_one_side(part[order], apart, below=negated) + part[base].sum() for part in (yes, no))
+        scores = self.rows.scores(hits, wrongs)
+        best = int(np.argmax(scores))
+        gridded = others | (where & on_grid)
+        score = float(self.rows.scores(np.array([yes[gridded].sum()]), np.array([no[gridded].sum()]))[0])
+        if scores[best] - score < min(PRICE, LACK * (1 - score)) - 1e-9:
             return None
-        return ReferenceCut(float(values[order[best - 1]]), float(values[order[best]]), math.inf)
+        moved = others | (where & ((numbers >= values[apart[best]]) ^ negated))
+        gained = (yes - no) * (moved & ~gridded) + (no - yes) * (gridded & ~moved)
+        if abs(gained.sum()) < SURE * math.sqrt((gained**2 / np.maximum(yes + no, 1e-12)).sum()):
+            return None
+        return float(values[apart[best] - 1]), float(values[apart[best]])
 
 
-def _cost_of_errors(errors: float, total: float) -> float:
-    """Return the cost of naming the wrong rows, in natural units: the entropy of the errors."""
-    errors = min(max(errors, 0.0), total)
-    return sum(part * math.log(total / part) for part in (errors, total - errors) if part > 0)
+def _on_one_side(weight: NDArray[np.float64], apart: NDArray[np.intp], *, below: bool) -> NDArray[np.float64]:
+    """Return the weight of sorted rows on one side of each place where they may be parted."""
+    total = np.append(0.0, np.cumsum(weight))
+    return total[apart] if below else total[-1] - total[apart]
