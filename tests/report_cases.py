@@ -123,7 +123,6 @@ def result_of(case: Case) -> dict[str, Any]:
             {
                 "row": 5 * i + 3, "label": labels[i], "network": str(case.network[i]), "rules": answers[i],
                 "bits": "".join(map(str, bits[i].astype(int))),
-                "cells": [_cell(case.table[column][i]) for column in rules.columns],
             }
             for i in range(n)
         ],
@@ -137,18 +136,6 @@ def result_of(case: Case) -> dict[str, Any]:
         ],
     }  # fmt: skip
     return {**result, **case.more}
-
-
-def _cell(value: Any) -> Any:
-    """A cell as `result.json` holds it."""
-    value = value.item() if hasattr(value, "item") else value
-    if value is None or value != value:
-        return None
-    return value.replace("T", " ") if isinstance(value, str) and is_time(value) else value
-
-
-def is_time(text: str) -> bool:
-    return re.match(r"\d{4}-\d\d-\d\dT", text) is not None
 
 
 def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits) -> list[dict[str, Any]]:
@@ -439,7 +426,7 @@ def certified(n: int = 240) -> Case:
         for name in ("female", "male")
     ]
     stability = {
-        "resamples": 20,
+        "bags": 20,
         "source": "20 networks were trained on rows drawn with replacement",
         "concepts": [
             {"class": "high", "concept": name, "frequency": f} for name, f in (("sepsis", 1.0), ("smoker", 0.85))
@@ -513,7 +500,7 @@ def hostile(n: int = 40) -> Case:
         "command": f"logiclens explain '{first}' --target {third}", "data": data,
         "notes": list(MARKUP), "versions": {first: third},
         "stability": {
-            "resamples": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
+            "bags": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
             "cubes": [{"class": second, "text": fourth, "frequency": 0.5, "in_formula": True}],
         },
     }  # fmt: skip

@@ -78,7 +78,7 @@ def test_lists_of_conditions_are_in_words(result, capsys):
     (lean, *_), (cube, *_) = result["classes"][0]["relevance"], result["statistics"]["classes"][0]["cubes"]
     lean["words"] = "the age is high"
     result["stability"] = {
-        "resamples": 10, "drawn": "bags", "source": "bags",
+        "bags": 10, "source": "bags",
         "concepts": [{"class": "died", "concept": "age >= 78", "frequency": 0.4, "words": "the age is high"}],
         "cubes": [
             {"class": "died", "text": cube["text"], "frequency": 0.3, "in_formula": True, "words": "the age is top"}

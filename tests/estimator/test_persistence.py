@@ -39,9 +39,7 @@ def exact() -> EntropyClassifier:
 
 @pytest.fixture(scope="module")
 def soft() -> EntropyClassifier:
-    return EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=30, hidden=(8, 4), shared_tail=True).fit(
-        FRAME, RISK
-    )
+    return EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=30, hidden=(8, 4)).fit(FRAME, RISK)
 
 
 @pytest.fixture
@@ -543,7 +541,7 @@ CHANGES = {
     "no kind of a column": lambda m: m["cutting"]["kinds"].update(zeta="colour"),
     "cannot be asked of a column": lambda m: m["cutting"]["kinds"].update(zeta="text"),
     "'cutting.scales'": lambda m: m["cutting"]["scales"].update({"unit is MICU": [0, 1]}),
-    "'settings' lacks 'price'": lambda m: m["settings"].pop("price"),
+    "'settings' lacks 'epochs'": lambda m: m["settings"].pop("epochs"),
     "settings that this version does not know": lambda m: m["settings"].update(colour=1),
     "must be 'order'": lambda m: m["settings"].update(resolve="first"),
     "'metrics.rows'": lambda m: m["metrics"].update(rows="many"),

@@ -142,17 +142,16 @@ def test_an_edited_rule_is_silent_on_uncounted_cubes():
 def test_a_cube_in_no_counted_formula_gets_no_count():
     rules = RuleSet((Rule("a", parse("x | y"), (0.9, 0.8)), Rule("b", parse("z"), (0.7,))))
     runs = [[parse("x"), parse("z")], [parse("x"), parse("w")], [parse("x"), DNF.false]]
-    counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs, drawn="bags"))
+    counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs))
     assert [(rule.counts, rule.bags) for rule in counted.rules] == [((3, None), 3), ((1,), 3)]
     assert counted == rules
     # Resamples are no bags.
-    assert with_recurrence(rules, selection_frequencies(["a", "b"], runs)) is rules
     assert with_recurrence(rules, None) is rules
 
 
 def test_the_text_names_every_cube_of_the_formula():
     often = [[parse(" | ".join(f"x{i}" for i in range(6)))]] * 3
-    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")], drawn="bags")
+    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")])
     lines = str(stability).splitlines()
     assert lines[-1] == "  the cube rare recurs in only 1 of 4, less than half"
     assert sum(line.startswith("  the cube") for line in lines) == 6
@@ -277,7 +276,7 @@ RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame(RNG.random((120, 6)) < 0.5, columns=list("abcdef")).astype(float)
 FRAME["age"] = RNG.normal(60, 15, 120).round()
 NOISY = np.where(((FRAME["a"] > 0) | (FRAME["age"] > 70)) ^ (RNG.random(120) < 0.25), "ill", "well")
-SETTINGS = {"epochs": 20, "committee": 3, "price": 0.002}
+SETTINGS = {"epochs": 20, "committee": 3}
 
 
 def found_once(*args, **kwargs) -> LearnedRules:
@@ -314,10 +313,7 @@ def test_rules_of_a_fitted_model_count_the_bags(exact):
     assert (rule.counts, rule.bags) == (by_hand, len(bags))
     assert rule.cubes
     assert model.rules_.rules[1 - choice.klass].counts == ()
-    # Resamples in the explanation leave the rules' own counts alone.
-    again = model.explain(stability=2)
-    assert again.stability.drawn == "resamples"
-    assert counts(again.rules) == counts(model.explain().rules) == counts(model.rules_)
+    assert counts(model.explain().rules) == counts(model.rules_)
 
 
 def test_a_folder_keeps_the_counts(model, folder):

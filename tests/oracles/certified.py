@@ -26,8 +26,8 @@ from logiclens.nn import EntropyNet
 
 SETTINGS = {
     "booleanise": None, "class_weight": None, "epochs": 200, "exact": True, "hidden": [4], "learning_rate": 0.01,
-    "max_cubes": 10, "max_literals": None, "method": "minimal", "penalty_weight": 0.001, "price": 0.005,
-    "random_state": 0, "resolve": "confidence", "score_against": "network", "shared_tail": False, "temperature": 1.0,
+    "max_literals": None, "method": "minimal", "penalty_weight": 0.001,
+    "random_state": 0, "resolve": "confidence", "temperature": 1.0,
     "validation": 0.2,
 }  # fmt: skip
 """Settings of a folder of schema 2, as they were saved."""
@@ -153,7 +153,7 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         "network": {
             "n_concepts": net.n_concepts, "n_heads": net.n_classes,
             "hidden": [net.entropy.out_features, *(m.out_features for m in list(net.tail)[1::2][:-1])],
-            "shared_tail": False, "temperature": net.entropy.temperature, "activation": "relu",
+            "temperature": net.entropy.temperature, "activation": "relu",
         },
         "concepts": list(concepts), "predicates": predicates, "columns": list(kinds), "positional": False,
         "cutting": {"kinds": kinds, "scales": {}} if kinds else None, "target": None,

@@ -307,17 +307,17 @@ def test_notes_stability_and_soft_agreement_are_told():
     assert "note: mind <this>" in root.text
     assert "what the soft network did on 87.5% of the explained rows" in root.text
     same, other = (section.text for section in root.all("details"))
-    assert "Chosen in 2 resamples: a 100%" in same
+    assert "Chosen in 2 bags: a 100%" in same
     assert "a ∧ c recurs in 1 of 2" in other
     assert "b 50%" in other
-    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]], drawn="bags")
+    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]])
     same, other = (
         section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
     )
     assert "Chosen in 3 bags: a 100%" in same
     assert "a ∧ c recurs in only 1 of 3, less than half" in other
     nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
-    assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
+    assert "In 1 bags no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
 
 
 def test_many_classes_are_folded_up():
@@ -467,7 +467,7 @@ def test_a_model_with_changed_settings_says_why_rules_are_missing():
     model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
     before = cells(shown(model)["text/html"])
     # Rules are found by fit: what only the search asks for changes nothing afterwards.
-    assert cells(shown(model.set_params(max_cubes="many", price=7))["text/html"]) == before
+    assert cells(shown(model.set_params(max_literals="many", min_support=7))["text/html"]) == before
     root = read(shown(model.set_params(exact=True))["text/html"])
     assert "The rules cannot be shown: exact was changed after the model was fitted" in root.text
     assert not root.all("table")

@@ -180,25 +180,7 @@ def test_what_the_script_reads_is_what_the_result_says():
             text: [[[names.index(name), int(sign)]]] for name, sign in literals.items() for text in [words[name][sign]]
         }
         assert dict(rules[place]) == told
-    choices = [field["choices"] for field in data["fields"]]
-    held = [
-        [listed[cell][1] if listed else cell for listed, cell in zip(choices, row[4], strict=True)]
-        for row in data["rows"]
-    ]
-    assert held == [row["cells"] for row in result["rows"]]
-
-
-def test_without_raw_values_no_row_is_named(result):
-    older = {
-        **result,
-        "rows": [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]],
-    }
-    page = page_of(older)
-    data = json.loads(Reader(page).scripts[0][1])
-    assert data["rows"] == []
     assert data["typical"] in {row["bits"] for row in result["rows"]}
-    assert "numbers stand near the thresholds of the rules, because the page holds no raw value" in plain(page)
-    assert "Start from a held-out row" not in plain(page)
 
 
 # Numbers, counted again --------------------------------------------------------------------------------------------
@@ -332,7 +314,7 @@ def test_otherwise_and_the_order_are_told():
 def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     result = saved(patients())
     result["stability"] = {
-        "resamples": 10, "drawn": "bags", "source": "bags", "concepts": [],
+        "bags": 10, "source": "bags", "concepts": [],
         "cubes": [{"class": "died", "text": result["statistics"]["classes"][0]["cubes"][0]["text"], "frequency": 0.3,
                    "in_formula": True}],
     }  # fmt: skip
@@ -538,9 +520,7 @@ PROOF = {"domain": "all 4 rows of its 2 concepts", "smallest_logit": 1.0, "round
 
 
 def test_where_network_and_rules_differ_is_said(result):
-    assert told(differing, result) == (
-        "The summary says how often they give the same answer. “Try it” lists the held-out rows on which they do not."
-    )
+    assert told(differing, result) == "The summary says how often they give the same answer."
     unknown = {**changed(result, fidelity=None), "gap": None}
     assert told(differing, unknown) == "The rows on which they differ were not looked into."
     assert told(differing, {**changed(result, equals_network=True), "gap": None}).startswith("On none of the rows")
@@ -787,7 +767,7 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells", "reason", "words"}
+LATER = {"origin", "agreement", "decided", "headline", "inputs", "reason", "words"}
 """Fields that results of the same schema may lack, because earlier versions did not write them."""
 
 

@@ -172,7 +172,6 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             "n_concepts": network.n_concepts,
             "n_heads": network.n_classes,
             "hidden": [int(width) for width in network.hidden],
-            "shared_tail": network.shared_tail,
             "temperature": network.entropy.temperature,
             "activation": "relu",
             "members": None if members is None else len(members),
@@ -237,7 +236,6 @@ def _built(record: ModelRecord, generator: torch.Generator | None = None) -> Ent
             built.n_concepts,
             built.n_heads,
             built.hidden,
-            built.shared_tail,
             temperature=built.temperature,
             generator=generator,
         )

@@ -7,7 +7,7 @@ formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -102,17 +102,13 @@ class LearnedRules:
     choices: tuple[Choice, ...]
 
 
-def learn_rules(
-    teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None = None, *, stable: bool = False
-) -> LearnedRules:
+def learn_rules(teacher: Teacher, config: SearchConfig, factors: NDArray[np.float64] | None = None) -> LearnedRules:
     """Search the formulas of all classes.
 
     Args:
         teacher: the rows with the predictions of the networks.
         config: limits on the formulas and settings of the search.
         factors: weight of each class in the score. Default: equal weights.
-        stable: whether formulas may use only concepts that recur in the formulas of at least half of the bags. Default:
-            False.
 
     Returns:
         The formulas and how they were chosen.
@@ -120,18 +116,6 @@ def learn_rules(
     table = teacher.grouped.cut.table
     two_classes = not table.is_multilabel and len(table.class_names) == 2
     choices = choose(teacher, config, factors, two_classes=two_classes)
-    if stable and not teacher.in_bag:
-        only = recurring(choices, teacher.grouped.cut.about)
-        if only:
-            required = () if config.bounds is None else config.bounds.required
-            only = tuple(dict.fromkeys((*only, *required)))
-            choices = choose(teacher, replace(config, only=only), factors, two_classes=two_classes)
-        else:
-            note = "no concept recurs on at least half of the bags, so there is no stable formula."
-            choices = [
-                replace(choice, cubes=required_cubes(choice, config), path=(), trials=(), note=note)
-                for choice in choices
-            ]
     stated = {choice.klass: choice.formula for choice in choices}
     other = Complement(choices[0].formula)
     formulas = tuple(stated.get(klass, other) for klass in range(len(table.class_names)))
@@ -163,30 +147,6 @@ def without_cubes(learned: LearnedRules, dropped: Collection[tuple[int, Cube]], 
 def required_cubes(choice: Choice, config: SearchConfig) -> tuple[Codes, ...]:
     """Return the cubes that knowledge requires of a class."""
     return () if config.bounds is None else config.bounds.of_class(choice.klass, choice.names).fixed
-
-
-def recurring(choices: Sequence[Choice], about: Mapping[str, Hashable] | None = None) -> tuple[str, ...]:
-    """Return the concepts that the formulas of at least half of the bags use, for any class.
-
-    A threshold also counts as used if a neighbouring threshold of its column is used. A concept that no bag uses is
-    left out.
-
-    Args:
-        choices: choices with the formulas of the bags.
-        about: what each concept is about. Thresholds of one column are about the same, in the order of the table.
-            Default: each concept stands alone.
-    """
-    names, n_bags = choices[0].names, max(len(choice.bags) for choice in choices)
-    alike: dict[Hashable, list[str]] = {}
-    for name in names:
-        alike.setdefault(name if about is None else about.get(name, name), []).append(name)
-    near = {name: set(group[max(at - 1, 0) : at + 2]) for group in alike.values() for at, name in enumerate(group)}
-    bags = [
-        {choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube}
-        for bag in range(n_bags)
-    ]
-    used = set().union(*bags)
-    return tuple(name for name in names if name in used and 2 * sum(bool(near[name] & bag) for bag in bags) >= n_bags)
 
 
 @one_blas_thread()

@@ -50,8 +50,6 @@ PATIENCE = 2
 
 LIMITS: Mapping[str, Constraint] = {
     "max_literals": optional(whole_number(1)),
-    "max_cubes": optional(whole_number(1)),
-    "price": optional(number("a price from 0 to below 1", lambda value: 0 <= value < 1)),
     "min_support": optional(number("a weight from 0 on", lambda value: value >= 0)),
 }
 """What each limit may be."""
@@ -63,8 +61,6 @@ class FormulaLimits:
 
     Args:
         max_literals: maximum number of literals of a formula. Default: None.
-        max_cubes: maximum number of cubes of a formula. Default: None.
-        price: minimum gain in score per literal. Default: None.
         min_support: minimum weight of rows on which each cube alone is right. Default: None.
 
     Raises:
@@ -75,8 +71,6 @@ class FormulaLimits:
     """
 
     max_literals: int | None = None
-    max_cubes: int | None = None
-    price: float | None = None
     min_support: float | None = None
 
     def __post_init__(self) -> None:
@@ -86,15 +80,14 @@ class FormulaLimits:
     def allow(self, formula: DNF) -> bool:
         """Return whether a formula that was not searched may be taken.
 
-        It must be within the limits. A price or a minimum support always requires a search.
+        It must be within the limits. A minimum support always requires a search.
 
         Args:
             formula: the formula.
         """
-        if self.price is not None or self.min_support is not None:
+        if self.min_support is not None:
             return False
-        few_cubes = self.max_cubes is None or len(formula) <= self.max_cubes
-        return few_cubes and (self.max_literals is None or formula.n_literals <= self.max_literals)
+        return self.max_literals is None or formula.n_literals <= self.max_literals
 
 
 def _are_shares(value: Any) -> bool:
@@ -107,6 +100,7 @@ def _are_names(value: Any) -> bool:
 
 SEARCH: Mapping[str, Constraint] = {
     **LIMITS,
+    "price": optional(number("a price from 0 to below 1", lambda value: 0 <= value < 1)),
     "shares": Constraint("a tuple of shares from 0 to 1", _are_shares),
     "one_se": flag(),
     "only": optional(Constraint("a tuple of names of concepts", _are_names)),
@@ -122,7 +116,8 @@ class SearchConfig(FormulaLimits):
     """Limits on the formulas, and settings of the search and the choice.
 
     Args:
-        max_literals, max_cubes, price, min_support: see `FormulaLimits`.
+        max_literals, min_support: see `FormulaLimits`.
+        price: minimum gain in score per literal. Default: None, cross-validation chooses.
         shares: shares of the teacher that are tried. Default: `SHARES`.
         one_se: whether to take the shortest formula within the standard error of the best, instead of the best.
             Default: True.
@@ -133,6 +128,7 @@ class SearchConfig(FormulaLimits):
         stated: of two classes the one that gets the formula. Default: None, cross-validation chooses.
     """
 
+    price: float | None = None
     shares: tuple[float, ...] = SHARES
     one_se: bool = True
     only: tuple[str, ...] | None = None
@@ -159,7 +155,7 @@ class SearchConfig(FormulaLimits):
     @property
     def limits(self) -> Limits:
         """The limits of the search."""
-        return Limits(self.max_literals, self.max_cubes)
+        return Limits(self.max_literals)
 
     def prices(self, weight: float) -> list[float]:
         """Return the path of prices, down to the value of half a row.

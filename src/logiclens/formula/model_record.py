@@ -34,7 +34,6 @@ class NetworkRecord:
     n_concepts: int
     n_heads: int
     hidden: tuple[int, ...]
-    shared_tail: bool
     temperature: float
     activation: str
     # Earlier versions had no committees.
@@ -359,8 +358,8 @@ def _check_rules(model: ModelRecord) -> None:
 
 
 _NEEDED = (
-    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_cubes", "max_literals", "method",
-    "penalty_weight", "price", "random_state", "resolve", "score_against", "shared_tail", "temperature", "validation",
+    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_literals", "method",
+    "penalty_weight", "random_state", "resolve", "temperature", "validation",
 )  # fmt: skip
 """Settings that every schema has."""
 _NEEDED_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
@@ -378,7 +377,6 @@ def _check_settings(model: ModelRecord) -> None:
     if not model.exact:
         for name, built in (
             ("hidden", list(network.hidden)),
-            ("shared_tail", network.shared_tail),
             ("temperature", network.temperature),
         ):
             if settings[name] != built or isinstance(settings[name], bool) != isinstance(built, bool):

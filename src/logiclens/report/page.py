@@ -28,7 +28,7 @@ from logiclens.metrics.rule_statistics import (
     shown_confusions,
 )
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
-from logiclens.report.panel import panel_data, panel_fields, shown_rows
+from logiclens.report.panel import panel_data, panel_fields
 from logiclens.report.result import ClassResult, Editing, Headline, Metric, ProtectedColumn, Relevance, Result
 from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, uses
 from logiclens.words import (
@@ -665,8 +665,7 @@ def differing(result: Result) -> str:
         return "On none of the rows the rules were made from; on other rows they may."
     if all(entry.fidelity is None for entry in classes) and result.gap is None:
         return "The rows on which they differ were not looked into."
-    listed = " “Try it” lists the held-out rows on which they do not." if shown_rows(result) else ""
-    return f"The summary says how often they give the same answer.{listed}"
+    return "The summary says how often they give the same answer."
 
 
 def defined_measures(shown: Sequence[str]) -> dict[str, str]:
@@ -780,7 +779,6 @@ def render(result: Result) -> str:
         has_stability=any(line.recurs for view in classes for line in view.lines),
         protected_columns=protected_views(result),
         fields=panel_fields(result),
-        has_rows=bool(shown_rows(result)),
         most_leanings=MOST_LEANINGS,
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
@@ -24,7 +24,6 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.words import count_text, for_reading
 
-Cell: TypeAlias = str | bool | float | None
 """A raw value; None if missing."""
 KIND, SCHEMA = "logiclens result", 2
 READABLE = (1, SCHEMA)
@@ -221,10 +220,9 @@ class CubeFrequency:
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """What recurs when the search is repeated on bags or on resamples; earlier versions knew resamples only."""
+    """What recurs when the search is repeated on bags."""
 
-    resamples: int
-    drawn: str = "resamples"
+    bags: int
     source: str
     concepts: tuple[ConceptFrequency, ...]
     cubes: tuple[CubeFrequency, ...]
@@ -288,16 +286,6 @@ class ProtectedColumn:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A figure of the model, and of a model learned on the same rows without the knowledge."""
-
-    name: str
-    value: float | None
-    without: float | None
-    unit: str
-
-
-@dataclass(frozen=True)
 class Editing:
     """That people changed the rules after they were learned.
 
@@ -312,18 +300,13 @@ class Editing:
 
 @dataclass(frozen=True)
 class HeldOutRow:
-    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept.
-
-    `cells` are its raw values, one for each column that the rules ask, None where missing; dates and durations are
-    texts. It is empty unless they were asked for, and if a value has no exact text or number.
-    """
+    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
     row: int
     label: str
     network: str | None
     rules: str
     bits: str
-    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -381,7 +364,6 @@ class Result:
     inputs: tuple[InputColumn, ...] = ()
     knowledge: tuple[Constraint, ...] = ()
     protected: tuple[ProtectedColumn, ...] = ()
-    knowledge_cost: tuple[Comparison, ...] = ()
     editing: Editing | None = None
     costs: tuple[AnswerCost, ...] = ()
     teacher: str | None = None
@@ -414,14 +396,9 @@ class Result:
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
                 raise LogicLensError(f"the result uses the concept {quoted(name)}, which is not among its 'concepts'.")
-        n_columns = len(self.rules.columns)
         for row in self.rows:
             if len(row.bits) != len(known) or set(row.bits) - set("01"):
                 raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
-            if len(row.cells) not in (0, n_columns):
-                raise LogicLensError(
-                    f"'cells' of row {row.row} of the result need one value for each of {n_columns} columns."
-                )
         for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
             if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
                 raise LogicLensError(

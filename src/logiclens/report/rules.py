@@ -22,26 +22,25 @@ from logiclens.report.result import ClassResult, GapCount, ProtectedColumn, Recu
 from logiclens.words import count_with_noun
 
 SELDOM = 0.1
-"""A rule that at most this share of bags or resamples found again is not to be relied on."""
+"""A rule that at most this share of bags found again is not to be relied on."""
 FEWEST_BAGS = 5
-"""The fewest bags or resamples that are enough to say so: a rule that recurs half of the time is found in none of 5, or
+"""The fewest bags that are enough to say so: a rule that recurs half of the time is found in none of 5, or
 in at most 1 of 10, with a probability below 5%."""
 
 
 @dataclass(frozen=True)
 class Recurs:
-    """In how many bags or resamples a rule was found again; with `is_least`, the one of its categories found least."""
+    """In how many bags a rule was found again; with `is_least`, the one of its categories found least."""
 
     count: int
     total: int
-    drawn: str
     is_least: bool = False
 
     @property
     def words(self) -> str:
         """What is said behind the numbers."""
         rarely = "" if recurs(self.count, self.total) else ", less than half"
-        return f"{self.drawn} found it again{FOUND_LEAST * self.is_least}{rarely}"
+        return f"bags found it again{FOUND_LEAST * self.is_least}{rarely}"
 
     def __str__(self) -> str:
         """The recurrence in one line."""
@@ -86,7 +85,7 @@ def read_rules(
 ) -> tuple[ReadRule, ...]:
     """Return the rules of a class as they are read, each with its figures and what speaks against it.
 
-    A rule is doubted if hardly any bag or resample found it again, or if it is right on no row that was measured. Of
+    A rule is doubted if hardly any bag found it again, or if it is right on no row that was measured. Of
     several categories, the warning names the one that it is about, and the recurrence is the lowest.
 
     Args:
@@ -194,7 +193,6 @@ def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | Non
     counts, total = list(rule.counts), rule.bags
     if stability is not None:
         shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
-        total = stability.resamples
+        total = stability.bags
         counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
-    drawn = "bags" if stability is None else stability.drawn
-    return [None if count is None else Recurs(count, total, drawn) for count in counts]
+    return [None if count is None else Recurs(count, total) for count in counts]

@@ -780,7 +780,6 @@ def edited_result(
         headline=None,
         knowledge=constraints,
         protected=(),
-        knowledge_cost=(),
         costs=(),
         editing=editing,
     )

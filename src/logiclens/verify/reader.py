@@ -189,12 +189,11 @@ def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...]
 
 
 def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
-    required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
+    required = ("n_concepts", "n_heads", "hidden", "temperature", "activation")
     # Earlier versions, also of schema 3, had no committees.
     network.check_keys(required, ("members",) if schema > 1 else ())
-    if network.flag("shared_tail") or network.record.get("members") is not None:
-        field = "shared_tail" if network.flag("shared_tail") else "members"
-        raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
+    if network.record.get("members") is not None:
+        raise network.refuse("members", "null, since a committee is not certified")
     hidden = network.wholes("hidden")
     if not hidden or 0 in hidden:
         raise network.refuse("hidden", "a list of at least one width, each at least 1")

@@ -116,29 +116,24 @@ SETTINGS: dict[str, Check] = {
     "hidden": lambda value: value != [] and _list_of(_whole(1, 65_536))(value),
     "knowledge": _either(_nothing, _knowledge),
     "learning_rate": _above_0,
-    "max_cubes": _either(_nothing, _whole(1)),
     "max_distinct": _whole(2),
     "max_literals": _either(_nothing, _whole(1)),
     "method": _one_of("search"),
     "min_support": _either(_nothing, _at_least_0),
     "penalty_weight": _at_least_0,
     "positive": _either(_nothing, _text),
-    "price": _either(_nothing, _share_below_1),
     "quantiles": _either(_nothing, _whole(2, 50)),
     "random_state": _either(_nothing, _whole(0, 2**32 - 1)),
     "resolve": _one_of("order", "confidence", "none"),
-    "score_against": _either(_nothing, _one_of("network", "labels")),
     "set_aside": _share_below_1,
-    "shared_tail": _flag,
     "split_by_time": _either(_nothing, lambda value: value != "" and _text(value)),
-    "stable": _flag,
     "teacher": _nothing,
     "temperature": _number(lambda number: 1e-30 < number <= 1_000_000),
     "validation": _share_below_1,
 }
 """The settings of an exact model of schema 3, each with the check of its value."""
 LATER_SETTINGS = (
-    "above", "quantiles", "committee", "knowledge", "min_support", "positive", "split_by_time", "stable", "teacher",
+    "above", "quantiles", "committee", "knowledge", "min_support", "positive", "split_by_time", "teacher",
 )  # fmt: skip
 """Settings that came after schema 3; earlier folders do not have them."""
 SETTINGS_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
@@ -186,10 +181,6 @@ def read_settings(fields: Fields, schema: int) -> None:
     for part, checks, later in ((settings, SETTINGS, LATER_SETTINGS), (metrics, METRICS, LATER_METRICS)):
         part.check_keys([key for key in checks if key not in later], later)
         _check_values(part, checks)
-    if settings.record.get("committee") in (1, 2) and (
-        settings.record.get("stable") or settings.record["score_against"] == "network"
-    ):
-        raise settings.refuse("committee", "null or 3 or more, for a model that needs bags")
     given = settings.record
     if given.get("split_by_time") is not None and (
         not given["set_aside"] or given["cuts_on"] != "train" or given["booleanise"] is None
