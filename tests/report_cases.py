@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -152,9 +151,15 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
                 "formula": str(rule.formula),
                 "prevalence": share(here.sum(), len(here)),
                 "decision": _decision(said[:, i], here),
-                "whole": _measured(None, fires[:, i], fires[:, i] & ~others, here),
+                "whole": {
+                    **_measured(None, fires[:, i], fires[:, i] & ~others, here),
+                    "decided": _decision(said[:, i], here)["precision"],
+                },
                 "cubes": [
-                    _measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here)
+                    {
+                        **_measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here),
+                        "decided": share((held & said[:, i] & here).sum(), (held & said[:, i]).sum()),
+                    }
                     for cube, held in zip(rule.cubes, cubes, strict=True)
                 ],
             }
@@ -269,10 +274,6 @@ def _class(rule: Rule, truth: Bits, said: Bits, case: Case, bits: Bits) -> dict[
         "simplest": {"text": "age is at least 61", "f1": 0.702},
         "relevance": [
             {"concept": name, "relevance": float(value), "used": name in used} for name, value in relevance.items()
-        ],
-        "decided": [
-            share((fires & said & truth).sum(), (fires & said).sum())
-            for fires in (_fires(DNF([cube]), bits, case.concepts) for cube in rule.cubes)
         ],
     }
 

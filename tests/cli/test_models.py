@@ -735,12 +735,6 @@ def test_a_command_loads_no_more_than_it_needs(arguments, absent):
     assert absent & loaded == set()
 
 
-def test_a_folder_of_an_older_schema_still_predicts():
-    folders = Path(__file__).parents[1] / "folders"
-    run = logiclens("predict", folders / "schema1_exact", folders / "schema1_rows.csv")
-    assert predicted(run) == pd.read_csv(folders / "schema1_rows.csv")["exact"].tolist()
-
-
 def test_columns_to_keep_stand_beside_the_answers(tmp_path):
     rows = pd.read_csv(exact().data)
     run = logiclens(

@@ -28,7 +28,6 @@ from logiclens.verify import verify
 from tests.cli_runs import exact as exact_run
 from tests.cli_runs import logiclens
 
-FOLDERS = Path(__file__).parents[1] / "folders"
 FORMULA = parse("(old & ~smoker) | in | flag")
 
 
@@ -353,16 +352,6 @@ def test_the_certificate_does_not_depend_on_the_counts(tmp_path):
     plain = verify(model.save(tmp_path / "plain"))
     assert [vars(found) for found in plain.classes] == [vars(found) for found in counted.classes]
     assert not any(rule.is_counted for rule in RuleSet.load(tmp_path / "plain").rules)
-
-
-@pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
-def test_older_folders_load_and_say_nothing(name):
-    loaded = EntropyClassifier.load(FOLDERS / name)
-    rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
-    assert not any(rule.is_counted for rule in loaded.rules_.rules)
-    explanation = loaded.explain(rows)
-    assert explanation.stability is None
-    assert "recurs" not in str(explanation) + explanation._repr_html_() + loaded._repr_html_()
 
 
 def test_score_says_it_beside_each_rule():

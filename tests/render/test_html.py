@@ -6,7 +6,6 @@ import re
 import warnings
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,6 @@ from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
-FOLDERS = Path(__file__).parents[1] / "folders"
 EVIL = "<img src=x onerror=alert(1)>"
 TRICKY = (EVIL, "a\"b'c & </td></table><script>alert(1)</script>", "&lt;b&gt; &#60;", "A ∧ B — Größe\n2")
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "code", "details", "summary", "strong"}
@@ -359,15 +357,10 @@ def models(tmp_path_factory):
         "multilabel": several,
         "loaded soft": EntropyClassifier.load(soft.save(folder / "soft")),
         "loaded exact": EntropyClassifier.load(exact.save(folder / "exact")),
-        "of an older version, soft": EntropyClassifier.load(FOLDERS / "schema1_soft"),
-        "of an older version, exact": EntropyClassifier.load(FOLDERS / "schema1_exact"),
     }
 
 
-FITTED = (
-    "soft", "exact", "multilabel", "loaded soft", "loaded exact", "of an older version, soft",
-    "of an older version, exact",
-)  # fmt: skip
+FITTED = ("soft", "exact", "multilabel", "loaded soft", "loaded exact")
 
 
 @pytest.mark.parametrize("which", FITTED)
@@ -376,7 +369,6 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(classifier_module, "train_all", refuse)
-    monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error", LogicLensWarning)

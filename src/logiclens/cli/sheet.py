@@ -141,7 +141,7 @@ def print_knowledge(printer: Printer, result: Result) -> None:
                     mark = " [uses it]" if uses(rule, column) else ""
                     selects, right = share_words(rule.counted.support), share_words(rule.counted.confidence)
                     finds = share_words(rule.counted.coverage)
-                    decides = "" if rule.decided is None else f"; decides {count_text(rule.decided.total)}"
+                    decides = f"; decides {count_text(rule.decided.total)}"
                     printer.say(
                         f"      {rule.words}{mark}: fires on {selects}{decides}; right when it fires {right}; "
                         f"finds {finds}"
@@ -195,10 +195,8 @@ def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: Rule
         printer.say(f"  {rules.class_words(counted.name)}: {decision_line(counted.decision)}")
 
 
-def decision_line(decision: DecisionRecord | None) -> str:
+def decision_line(decision: DecisionRecord) -> str:
     """Return in one line how often the rules decide for a class and how often they are right."""
-    if decision is None:
-        return "what the rules decide was not counted"
     decided, total = count_text(decision.decided.hits), count_text(decision.decided.total)
     f1 = percent(decision.f1, 1)
     precision, recall = share_words(decision.precision), share_words(decision.recall)
@@ -269,7 +267,7 @@ def _numbers(rule: ReadRule) -> str:
     """Return the statistics of a rule in one line."""
     cube = rule.counted
     fires, total = count_text(cube.support.hits), count_text(cube.support.total)
-    decides = "" if rule.decided is None else f", decides {count_text(rule.decided.total)}"
+    decides = f", decides {count_text(rule.decided.total)}"
     lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"

@@ -74,7 +74,7 @@ class TableFacts:
 
 
 NO_FACTS = TableFacts()
-"""Nothing is known of the table, as for rules that were written by hand or by earlier versions."""
+"""Nothing is known of the table, as for rules that were written by hand."""
 
 
 def english(
