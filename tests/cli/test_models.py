@@ -472,7 +472,7 @@ def test_another_answer_where_no_rule_fires_is_a_change(tmp_path):
 
 def test_another_order_of_decisions_is_a_change(tmp_path):
     content = {
-        "kind": "logiclens rules", "schema": 1, "predicates": {}, "exclusive": [], "implied": [],
+        "kind": "logiclens rules", "schema": 2, "order": [], "predicates": {}, "exclusive": [], "implied": [],
         "resolve": "confidence", "otherwise": 0, "multilabel": False,
         "classes": [
             {"class": "ill", "cubes": [{"if": {"old": True}, "confidence": 0.9}]},

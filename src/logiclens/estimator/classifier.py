@@ -54,7 +54,6 @@ from logiclens.estimator.on_engine import (
     table_in_engine,
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
-from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import (
@@ -604,7 +603,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
         """Store the trained network and what was learned with it."""
-        ready, trained = state_positively(begun.ready, trained)
+        ready = begun.ready
         X, y = begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
         self.classes_, self.table_ = ready.classes, table
