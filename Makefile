@@ -90,7 +90,6 @@ $(REFERENCE)/.ready: constraints.txt
 # What exact mode costs, how fast heads are proved and formulas evaluated; the first needs LOGICLENS_DATA.
 bench-exact: setup
 	$(BIN)/python benchmarks/exact_accuracy.py
-	$(BIN)/python benchmarks/exact_accuracy.py --price 0 --budgets 3 9 20 40
 	$(BIN)/python benchmarks/million.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/minimiser.py

@@ -50,13 +50,11 @@ class Variant:
         part: the part of the defaults that it changes.
         committee: the number of networks; None is the default.
         search: fields of `SearchConfig` that differ from the default.
-        stable: whether rules may only use concepts that recur on the bags.
     """
 
     part: str
     committee: int | None = None
     search: Mapping[str, Any] = field(default_factory=dict)
-    stable: bool = False
 
     def config(self, model: EntropyClassifier) -> SearchConfig:
         """The settings of the search."""
@@ -70,7 +68,6 @@ VARIANTS: dict[str, Variant] = {
     "without one standard error": Variant("one standard error", search={"one_se": False}),
     "without least support": Variant("support", search={"min_support": 0.0}),
     "without consensus": Variant("stability", search={"consensus": False}),
-    "stable=True": Variant("stability", stable=True),
 }
 """Variants by their name on the command line and the page; the default has a committee of 10."""
 
@@ -128,7 +125,7 @@ class SearchTable:
     def answer(self, variant: Variant, split: Split) -> Answer:
         """Return the rules of a variant and their decisions on the unseen rows."""
         started = time.process_time()
-        learned = learn_rules(self.teacher, variant.config(self.model), stable=variant.stable)
+        learned = learn_rules(self.teacher, variant.config(self.model))
         rules = self.model._settle(self.begun, Trained(self.committee, self.result, learned)).rules_
         seconds = self.seconds + time.process_time() - started
         literals = float(np.mean([formula.n_literals for formula in rules.formulas]))

@@ -31,8 +31,7 @@ PARTS = {
     "one standard error": "The default takes the shortest formula within 1.5 to 2 standard errors of the best. "
     "Without this rule, the best formula in cross-validation is taken.",
     "support": "`min_support=0`. The bound on the precision of each cube stays.",
-    "stability": "*Consensus*: of equally good formulas, the one that at least half of the bags give is taken. "
-    "`stable=True` uses only concepts that recur in half of the bags; it is off by default.",
+    "stability": "*Consensus*: of equally good formulas, the one that at least half of the bags give is taken.",
 }
 """A description of each part of the defaults."""
 

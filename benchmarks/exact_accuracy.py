@@ -52,7 +52,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS))
-    parser.add_argument("--price", type=float, default=0.005, help="the F1 that a literal must earn")
     parser.add_argument("--json", type=Path, help="keep every value of every fold")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", LogicLensWarning)
@@ -61,11 +60,9 @@ def main() -> None:
         data = list(TABLES[table]())
         lines = {"soft": [one_fold(fold) for fold in data]}
         for budget in arguments.budgets:
-            lines[f"exact, {budget} literals"] = [
-                one_fold(fold, exact=True, max_literals=budget, price=arguments.price) for fold in data
-            ]
+            lines[f"exact, {budget} literals"] = [one_fold(fold, exact=True, max_literals=budget) for fold in data]
         kept[table] = lines
-        print(f"\n{table}, {len(data)} folds, price {arguments.price:g} a literal\n")
+        print(f"\n{table}, {len(data)} folds\n")
         print("| | " + " | ".join(COLUMNS) + " | accuracy lost |")
         print("| --- " * (len(COLUMNS) + 2) + "|")
         for name, results in lines.items():

@@ -210,9 +210,7 @@ def soft() -> Explained:
 @cache
 def three() -> Explained:
     """Three classes, with resamples and rules made of what recurs."""
-    return explain(
-        with_states(patients()), "three", "--target", "state", "--stability", "3", "--stable", "--max-literals", "2"
-    )
+    return explain(with_states(patients()), "three", "--target", "state", "--max-literals", "2")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,7 +122,6 @@ def result_of(case: Case) -> dict[str, Any]:
             {
                 "row": 5 * i + 3, "label": labels[i], "network": str(case.network[i]), "rules": answers[i],
                 "bits": "".join(map(str, bits[i].astype(int))),
-                "cells": [_cell(case.table[column][i]) for column in rules.columns],
             }
             for i in range(n)
         ],
@@ -137,18 +135,6 @@ def result_of(case: Case) -> dict[str, Any]:
         ],
     }  # fmt: skip
     return {**result, **case.more}
-
-
-def _cell(value: Any) -> Any:
-    """A cell as `result.json` holds it."""
-    value = value.item() if hasattr(value, "item") else value
-    if value is None or value != value:
-        return None
-    return value.replace("T", " ") if isinstance(value, str) and is_time(value) else value
-
-
-def is_time(text: str) -> bool:
-    return re.match(r"\d{4}-\d\d-\d\dT", text) is not None
 
 
 def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits) -> list[dict[str, Any]]:
@@ -165,9 +151,15 @@ def statistics(rules: RuleSet, bits: Bits, concepts: Sequence[str], truth: Bits)
                 "formula": str(rule.formula),
                 "prevalence": share(here.sum(), len(here)),
                 "decision": _decision(said[:, i], here),
-                "whole": _measured(None, fires[:, i], fires[:, i] & ~others, here),
+                "whole": {
+                    **_measured(None, fires[:, i], fires[:, i] & ~others, here),
+                    "decided": _decision(said[:, i], here)["precision"],
+                },
                 "cubes": [
-                    _measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here)
+                    {
+                        **_measured(cube, held, held & (np.sum(cubes, axis=0) == 1), here),
+                        "decided": share((held & said[:, i] & here).sum(), (held & said[:, i]).sum()),
+                    }
                     for cube, held in zip(rule.cubes, cubes, strict=True)
                 ],
             }
@@ -282,10 +274,6 @@ def _class(rule: Rule, truth: Bits, said: Bits, case: Case, bits: Bits) -> dict[
         "simplest": {"text": "age is at least 61", "f1": 0.702},
         "relevance": [
             {"concept": name, "relevance": float(value), "used": name in used} for name, value in relevance.items()
-        ],
-        "decided": [
-            share((fires & said & truth).sum(), (fires & said).sum())
-            for fires in (_fires(DNF([cube]), bits, case.concepts) for cube in rule.cubes)
         ],
     }
 
@@ -439,7 +427,7 @@ def certified(n: int = 240) -> Case:
         for name in ("female", "male")
     ]
     stability = {
-        "resamples": 20,
+        "bags": 20,
         "source": "20 networks were trained on rows drawn with replacement",
         "concepts": [
             {"class": "high", "concept": name, "frequency": f} for name, f in (("sepsis", 1.0), ("smoker", 0.85))
@@ -513,7 +501,7 @@ def hostile(n: int = 40) -> Case:
         "command": f"logiclens explain '{first}' --target {third}", "data": data,
         "notes": list(MARKUP), "versions": {first: third},
         "stability": {
-            "resamples": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
+            "bags": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
             "cubes": [{"class": second, "text": fourth, "frequency": 0.5, "in_formula": True}],
         },
     }  # fmt: skip

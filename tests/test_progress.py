@@ -66,7 +66,7 @@ def test_a_fit_names_its_steps_and_finishes_each():
     assert len({state.done for state in seen if state.step == "searching rules"}) > 5
 
 
-@pytest.mark.parametrize("settings", [{"method": "paper"}, {"stable": True}, {"exact": True}, {"committee": 1}])
+@pytest.mark.parametrize("settings", [{"method": "paper"}, {"exact": True}, {"committee": 1}])
 def test_other_ways_to_fit_tell_their_steps_too(settings):
     rows, labels = table()
     seen: list[ProgressState] = []
@@ -296,16 +296,6 @@ def test_workers_of_other_processes_draw_nothing():
     assert joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(fits_in_a_worker)() for _ in range(2)) == [True] * 2
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(fits_in_a_worker)
-
-
-def test_resamples_of_joblib_threads_tell_only_the_caller(monkeypatch):
-    rows, labels = table(120)
-    model = small(committee=1).fit(rows, labels)
-    monkeypatch.setattr("sys.stderr", out := Terminal())
-    with joblib.parallel_config("threading", n_jobs=2):
-        model.explain(stability=4)
-    assert "] resamples " in out.getvalue()
-    assert "training" not in out.getvalue()
 
 
 def test_cross_validation_is_one_progress_over_all_folds():

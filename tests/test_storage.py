@@ -576,7 +576,7 @@ def test_a_change_of_the_model_is_refused(folder, change):
 @pytest.mark.parametrize("schema", [0, 4, 99, None, "2", [1], True, {"long": list(range(999))}])
 def test_a_schema_that_is_not_known_is_refused(folder, schema):
     edit(folder / "model.json", lambda content: content.update(schema=schema), seal=True)
-    with pytest.raises(LogicLensError, match=r"this version reads schema 1 to 3") as told:
+    with pytest.raises(LogicLensError, match=r"this version reads schema 3") as told:
         open_folder(folder)
     assert len(str(told.value).replace(str(folder), "")) < 200
 
@@ -605,11 +605,6 @@ def test_what_is_no_model_is_named(folder, tmp_path):
     (folder / "model.json").write_text("[1, 2]")
     with pytest.raises(LogicLensError, match="does not hold what was saved there"):
         RuleSet.load(folder)
-
-
-@pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
-def test_a_folder_of_schema_1_is_read(name):
-    assert open_folder(Path(__file__).parent / "folders" / name).content["schema"] == 1
 
 
 # Limits -------------------------------------------------------------------------------------------------------------
@@ -844,7 +839,7 @@ def test_a_result_with_other_rules_is_refused(folder):
 
 
 def test_an_exact_model_needs_its_certificate(folder):
-    edit(folder / "model.json", lambda content: content.update(schema=2), seal=True)
+    edit(folder / "model.json", lambda content: content.update(target="other"), seal=True)
     with pytest.raises(LogicLensError, match=r"certificate\.json is for another model"):
         open_folder(folder)
     (folder / "certificate.json").unlink()
@@ -940,17 +935,6 @@ def test_the_model_goes_first_when_a_folder_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(storage.shutil, "rmtree", lambda folder, ignore_errors: None)
     storage._remove(tmp_path / "space")
     assert list((tmp_path / "space").rglob("model.json")) == []
-
-
-@pytest.mark.parametrize("field", ["content_sha256", "cutting"])
-def test_a_first_schema_with_later_fields_must_be_sealed(tmp_path, field):
-    folder = shutil.copytree(Path(__file__).parent / "folders" / "schema1_exact", tmp_path / "model")
-    edit(folder / "model.json", lambda content: (content.pop("content_sha256", 0), content.update({field: None})))
-    with pytest.raises(LogicLensError, match="was changed after it was saved"):
-        open_folder(folder)
-    edit(folder / "model.json", lambda content: (content.pop(field), content.update(schema=2)))
-    with pytest.raises(LogicLensError, match="was changed after it was saved"):
-        open_folder(folder)
 
 
 def test_a_certificate_beside_a_model_that_is_not_exact(folder):

@@ -139,7 +139,7 @@ def out_of_memory(error: BaseException) -> OutOfMemory | None:
 
     >>> print(out_of_memory(MemoryError("Unable to allocate 7.28 TiB for an array")))
     there is not enough memory: 7.28 TiB were needed at once; take fewer columns or rows, or let an engine count the
-    rows where they are (--engine duckdb, with --memory for its limit; in Python, fit a table of an engine).
+    rows where they are (--engine duckdb; in Python, fit a table of an engine).
     """
     if isinstance(error, OutOfMemory):
         return error
@@ -150,7 +150,7 @@ def out_of_memory(error: BaseException) -> OutOfMemory | None:
     needed = f": {_size(found[1])} were needed at once" if found else ""
     return OutOfMemory(
         f"there is not enough memory{needed}; take fewer columns or rows, or let an engine count the rows where they "
-        "are (--engine duckdb, with --memory for its limit; in Python, fit a table of an engine)."
+        "are (--engine duckdb; in Python, fit a table of an engine)."
     )
 
 

@@ -478,8 +478,6 @@ def _check_nesting(content: Any, path: Path) -> None:
 KIND, SCHEMA = "logiclens model", 3
 MODEL, WEIGHTS, CERTIFICATE, RESULT = "model.json", "weights.safetensors", "certificate.json", "result.json"
 READ_ORDER = (RESULT, CERTIFICATE, WEIGHTS, MODEL)
-READABLE = (1, 2, SCHEMA)
-"""The schemas that this version reads. Schema 3 may hold rules with a complement or an order of classes."""
 
 
 def check_model_target(folder: str | Path) -> Path:
@@ -650,13 +648,12 @@ def _checked_folder(path: Path, files: Mapping[str, bytes]) -> ModelFolder:
     if content.get("kind") != KIND:
         raise LogicLensError(f"{path / MODEL} does not describe a logiclens model.")
     # The type is checked too, because True equals 1.
-    if type(content.get("schema")) is not int or content["schema"] not in READABLE:
+    if type(content.get("schema")) is not int or content["schema"] != SCHEMA:
         raise LogicLensError(
-            f"{path / MODEL} has schema {quoted(content.get('schema'))}; this version reads schema 1 to {SCHEMA}. "
+            f"{path / MODEL} has schema {quoted(content.get('schema'))}; this version reads schema {SCHEMA}. "
             "Load it with the version of logiclens that wrote it."
         )
-    if content["schema"] > 1 or "content_sha256" in content or "cutting" in content:
-        check_sealed(content, path / MODEL)
+    check_sealed(content, path / MODEL)
     if WEIGHTS not in files:
         raise LogicLensError(f"the weights are missing: there is no {path / WEIGHTS}.")
     if hashlib.sha256(files[WEIGHTS]).hexdigest() != content.get("weights_sha256"):

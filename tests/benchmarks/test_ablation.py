@@ -37,7 +37,7 @@ def test_the_default_variant_is_what_fit_gives(split):
 def test_every_variant_changes_one_part():
     model = EntropyClassifier()
     for name, variant in ablation.VARIANTS.items():
-        changed = [variant.committee is not None, variant.config(model) != SearchConfig(), variant.stable]
+        changed = [variant.committee is not None, variant.config(model) != SearchConfig()]
         assert sum(changed) == (name != "default")
         assert name == "default" or variant.part in ablation_page.PARTS
 

@@ -317,118 +317,21 @@ def test_the_script_knows_every_operator_of_predicates(pages):
 # Rows --------------------------------------------------------------------------------------------------------------
 
 
-def test_every_row_gets_the_answer_that_the_rules_gave_it(opened):
-    for name in INTERACTIVE:
-        here = opened(name)
-        said = here.page.evaluate(
-            """() => [...document.getElementById("row-select").options].map((option) => {
-              const list = document.getElementById("row-select");
-              list.value = option.value;
-              list.dispatchEvent(new Event("change"));
-              return document.getElementById("answer-class").textContent;
-            })"""
-        )
-        subject = "" if here.case.rules.multilabel else readable(f"{here.result['data']['target']} is ")
-        told = [text.removeprefix(subject).replace(" and ", ", ") for text in said]
-        assert told == [readable(row["rules"]) for row in here.result["rows"]]
-
-
-def test_rows_can_be_filtered_and_return_after_a_change(opened):
-    here = opened("patients")
-    page, rows = here.page, here.result["rows"]
-    page.click(".rows-pick summary")
-
-    def numbers() -> list[int]:
-        texts = page.locator("#row-select option").all_text_contents()
-        return [int(re.match(r"row (\d+):", text).group(1)) for text in texts]
-
-    assert numbers() == [row["row"] for row in rows]
-    page.select_option("#row-kind", "wrong")
-    wrong = [row["row"] for row in rows if row["label"] != row["rules"]]
-    assert numbers() == wrong
-    assert page.text_content("#row-found") == f"{len(wrong)} rows found"
-    assert page.text_content("#row-info").startswith(f"Row {wrong[0]} ")
-    page.select_option("#row-kind", "differ")
-    assert numbers() == [row["row"] for row in rows if row["network"] != row["rules"]]
-    page.select_option("#row-kind", "all")
-    page.fill("#row-search", "12")
-    assert numbers() == [row["row"] for row in rows if str(row["row"]).startswith("12")]
-    first = next(row for row in rows if str(row["row"]).startswith("12"))
-    told = f"Row {page.locator('#row-select option').first.text_content().split()[1][:-1]} "
-    assert page.text_content("#row-info").startswith(told)
-    before, why = page.text_content("#row-info"), page.text_content("#answer-why")
-    assert f"the network says {first['network']}, the rules say {first['rules']}." in before or first["row"] != 123
-    age = page.get_by_label("age", exact=True)
-    age.fill("20" if float(age.input_value() or 0) >= 66 else "90")
-    assert page.text_content("#row-info").endswith("You have changed it.")
-    page.click("#reset")
-    assert page.text_content("#row-info") == before
-    assert page.text_content("#answer-why") == why
-    page.fill("#row-search", "no such row")
-    assert page.text_content("#row-found") == "0 rows found"
-    assert page.locator("#row-select").is_disabled()
-
-
-def test_the_panel_starts_from_the_true_values_of_a_row(opened):
-    for name in INTERACTIVE:
-        here = opened(name)
-        filled = here.page.evaluate(
-            """() => [...document.getElementById("row-select").options].slice(0, 40).map((option) => {
-              const list = document.getElementById("row-select");
-              list.value = option.value;
-              list.dispatchEvent(new Event("change"));
-              return [...document.querySelectorAll("[data-column]")].map((field) =>
-                field.tagName === "SELECT" ? field.selectedOptions[0].textContent : field.value);
-            })"""
-        )
-        columns = here.case.rules.columns
-        for texts, row in zip(filled, here.result["rows"], strict=False):
-            cells = dict(zip(columns, row["cells"], strict=True))
-            for column, text in zip(columns, texts, strict=True):
-                assert _is_shown(here.case, column, cells[column], text), (name, column, cells[column], text)
-
-
-def _is_shown(case: Case, column: str, cell: Any, text: str) -> bool:
-    if isinstance(cell, str) and re.match(r"\d{4}-", cell):
-        return datetime.fromisoformat(text) == datetime.fromisoformat(cell)
-    if isinstance(cell, str) and text != "not missing":
-        return text == readable(cell)
-    expected = text_of(case, column, cell)
-    return text == expected or (text != "" and float(text) == float(expected))
-
-
-def test_a_category_without_a_condition_has_its_own_name(browser, pages, tmp_path):
-    result = pages("patients")[1]
-    first = next(row for row in result["rows"] if "SICU" in row["cells"])
-    fewer = {**result, "inputs": [], "rows": [first]}
-    path = tmp_path / "page.html"
-    path.write_text(render(read_result(fewer)), encoding="utf-8")
-    page = browser.new_context().new_page()
-    page.goto(path.as_uri())
-    assert page.get_by_label("unit", exact=True).locator("option:checked").text_content() == "SICU"
-    assert page.text_content("#row-info").startswith(f"Row {first['row']} is truly {first['label']}; ")
-    assert "changed" not in page.text_content("#row-info")
-    page.context.close()
-
-
 def test_a_page_without_raw_values_starts_from_typical_ones(browser, pages, tmp_path):
     result = pages("dates")[1]
-    rows = [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]]
     path = tmp_path / "page.html"
-    path.write_text(render(read_result({**result, "rows": rows})), encoding="utf-8")
+    path.write_text(render(read_result(result)), encoding="utf-8")
     page = browser.new_context().new_page()
     page.goto(path.as_uri())
-    assert page.locator("#row-info").count() == 0
-    assert page.text_content("#answer-class") in {f"died is {row['rules']}" for row in rows}
+    assert page.text_content("#answer-class") in {f"died is {row['rules']}" for row in result["rows"]}
     page.context.close()
 
 
 def test_typical_values_are_values_that_the_table_has(browser, pages, tmp_path):
     def filled(name: str, inputs: list[dict[str, Any]]) -> dict[str, str]:
         result = pages(name)[1]
-        rows = [{part: row[part] for part in row if part != "cells"} for row in result["rows"]]
         path = tmp_path / "page.html"
-        path.write_text(render(read_result({**result, "rows": rows, "inputs": inputs})), encoding="utf-8")
+        path.write_text(render(read_result({**result, "inputs": inputs})), encoding="utf-8")
         page = browser.new_context().new_page()
         page.goto(path.as_uri())
         shown = page.evaluate(
@@ -458,15 +361,15 @@ def test_the_panel_works_from_the_keyboard_alone(opened):
     assert min(box) >= 0
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
+    columns = [f"field-{i}" for i in range(len(here.case.rules.columns))]
     seen = []
     for _ in range(60):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.id"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-        if seen[-1] == "reset":
+        if seen[-1] == columns[-1]:
             break
-    columns = [f"field-{i}" for i in range(len(here.case.rules.columns))]
-    assert [name for name in seen if name.startswith(("field", "reset"))] == [*columns, "reset"]
+    assert [name for name in seen if name.startswith("field")] == columns
     page.locator("#field-0").focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("101")

@@ -30,12 +30,3 @@ def test_a_file_of_dates_is_predicted_with_their_parts(explained, tmp_path):
     run = logiclens("predict", explained.folder, "new.csv", "--out", "out.csv", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert pd.read_csv(tmp_path / "out.csv")["predicted end"].tolist() == labels.tolist()
-
-
-def test_without_date_parts_no_rule_names_one(tmp_path):
-    frame, labels = stays(200)
-    frame.assign(end=labels).to_csv(tmp_path / "stays.csv", index=False)
-    run = logiclens("explain", "stays.csv", "--target", "end", "--no-date-parts", "--json", "-", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert "weekday of" not in run.stdout
-    assert "held out at random although 'admitted' orders them" in run.stdout

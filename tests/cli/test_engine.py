@@ -91,7 +91,7 @@ def told(*arguments, cwd):
 
 def test_a_pattern_is_counted_and_explained(lake):
     run = cli_runs.logiclens(
-        "explain", "part*.parquet", "--target", "y", "--engine", "duckdb", "--memory", "1GB", "--json", "-",
+        "explain", "part*.parquet", "--target", "y", "--engine", "duckdb", "--json", "-",
         "--report", "rules.html", "--save", "model", "--drop", "fine,nothing", cwd=lake,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -123,8 +123,6 @@ def test_the_rules_of_a_value_are_stated(lake):
     (["--target", "y", "--weight", "age"], "rows that an engine counts take no --weight"),
     (["--target", "y", "--positive", "dead"], "the target 'y' is never 'dead'; its values are 'ill', 'well'"),
     (["--target", "y", "--cuts", "soft"], 'rows of "soft" concepts differ all'),
-    (["--target", "y", "--memory", "much"], "DuckDB does not take these settings"),
-    (["--target", "y", "--engine", "spark", "--memory", "4GB"], "memory and threads are told to DuckDB"),
     (["--target", "age"], "the target 'age' holds numbers with decimals"),
     (["--target", "nothing"], "the target 'nothing' has no value in any row"),
 ])  # fmt: skip
@@ -150,7 +148,7 @@ def test_a_score_equals_that_of_the_rows_in_one_file(model, new):
 
 @pytest.mark.parametrize("column", ["unit", "since"])
 def test_subgroups_are_those_of_the_same_rows_in_a_file(model, new, column):
-    there = told("score", model, "lake/*.parquet", "--by", column, "--memory", "1GB", cwd=new)
+    there = told("score", model, "lake/*.parquet", "--by", column, cwd=new)
     here = told("score", model, "whole.parquet", "--by", column, cwd=new)
     assert len(here["statistics"]["subgroups"]) > 1
     same(there, here)
@@ -169,7 +167,7 @@ def test_a_score_file_by_file_is_that_of_each_file(model, new):
 
 
 def test_answers_are_those_of_the_same_rows_in_a_file(model, new, tmp_path):
-    run = logiclens("predict", model, "lake", "-o", tmp_path / "answers.parquet", "--memory", "1GB", cwd=new)
+    run = logiclens("predict", model, "lake", "-o", tmp_path / "answers.parquet", cwd=new)
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
     told = "" if model.name == "exact" else "note: the rules answer, as SQL; they are about the network, and can "
@@ -199,8 +197,6 @@ def test_columns_to_keep_stand_beside_the_answers_of_an_engine(model, new, tmp_p
     (["score", "lake", "--target", "visits"], "the class '0' of 'visits' is not one of the model's: 'ill', 'well'."),
     (["score", "lake", "--target", "nothing"], "the target 'nothing' has no value in any row."),
     (["score", "lake", "--delimiter", ";"], "rows that an engine counts take no --delimiter."),
-    (["score", "lake", "--memory", "banana"], "DuckDB does not take these settings: Parser Error: Memory must have"),
-    (["score", "whole.parquet", "--memory", "4GB"], "--memory is for rows that DuckDB counts: say --engine duckdb"),
     (["score", "whole.parquet", "--per-file"], "--per-file tells the files of a folder or a pattern apart: name"),
     (["score", "rows.db"], "rows.db is a database, which is not read but counted: say --engine duckdb."),
     (["score", "empty"], "empty is a folder without files."),

@@ -69,7 +69,7 @@ def test_rules_of_protected_columns_are_in_words_of_the_key(capsys):
     shown = sheet(result, capsys)
     words = "age is at least 66 and job is cook, nurse or clerk"
     assert f"protected column job: used by {words} where job is cook" in shown
-    assert re.search(rf"{words} \[uses it\]: fires on \d+% \(.*\); right when it fires \d+% ", shown)
+    assert re.search(rf"{words} \[uses it\]: fires on \d+% \(.*\); decides [\d,]+; right when it fires \d+% ", shown)
     assert "∧" not in shown.partition("protected column job")[2].partition("How to read")[0]
 
 
@@ -78,7 +78,7 @@ def test_lists_of_conditions_are_in_words(result, capsys):
     (lean, *_), (cube, *_) = result["classes"][0]["relevance"], result["statistics"]["classes"][0]["cubes"]
     lean["words"] = "the age is high"
     result["stability"] = {
-        "resamples": 10, "drawn": "bags", "source": "bags",
+        "bags": 10, "source": "bags",
         "concepts": [{"class": "died", "concept": "age >= 78", "frequency": 0.4, "words": "the age is high"}],
         "cubes": [
             {"class": "died", "text": cube["text"], "frequency": 0.3, "in_formula": True, "words": "the age is top"}

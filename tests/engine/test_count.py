@@ -161,7 +161,7 @@ def test_any_source_gives_the_same_rules(lake, model, kind, tmp_path):
     # JSON has no dates: they are texts there, too many and too rare to be of use.
     texts = pytest.warns(LogicLensWarning, match="different texts|constant") if kind == "json" else nullcontext()
     with texts:
-        twin = EntropyClassifier(epochs=60, committee=1, price=0.02, set_aside=0.2).fit(source, target="y")
+        twin = EntropyClassifier(epochs=60, committee=1, set_aside=0.2).fit(source, target="y")
     if kind in ("folder", "ibis"):
         assert twin.table_.counted() == model.table_.counted()
     assert twin.n_rows_ == 2_000
@@ -295,7 +295,7 @@ def test_parquet_files_of_nulls_fit_any_type(lake):
     pq.write_table(
         nulls.append_column("unit", pa.nulls(len(table))).select(list(table.columns)), lake / "part2.parquet"
     )
-    fitted = EntropyClassifier(epochs=5, committee=1, price=0.02).fit(f"{lake}/*.parquet", target="y")
+    fitted = EntropyClassifier(epochs=5, committee=1).fit(f"{lake}/*.parquet", target="y")
     assert fitted.n_rows_ == 2_000
 
 
@@ -328,9 +328,7 @@ def test_no_row_that_chose_concepts_is_set_aside(monkeypatch):
         rows = pd.DataFrame({f"x{j:02}": rng.random(400) < 0.5 for j in range(40)})
         rows["y"] = np.where(rng.random(400) < 0.5, "yes", "no")
         # Against labels alone, concepts are chosen that fit the noise of the sample.
-        model = EntropyClassifier(
-            epochs=60, set_aside=0.3, max_distinct=60, score_against="labels", price=0.04, random_state=seed
-        )
+        model = EntropyClassifier(epochs=60, set_aside=0.3, max_distinct=60, random_state=seed)
         with pytest.warns(LogicLensWarning, match="No row of the sample is held out"):
             model.fit(in_duckdb(rows), target="y")
         aside, kept = model.set_aside_.table, list(model.schema_.names)
@@ -385,11 +383,9 @@ def test_columns_may_be_called_like_ours():
 
 def test_targets_of_other_types_are_classes_or_refused():
     rows = frame(200)
-    whole = EntropyClassifier(epochs=5, committee=1, price=0.02).fit(
-        in_duckdb(rows.assign(y=(rows.y == "ill"))), target="y"
-    )
+    whole = EntropyClassifier(epochs=5, committee=1).fit(in_duckdb(rows.assign(y=(rows.y == "ill"))), target="y")
     assert whole.classes_.tolist() == [False, True]
-    numbers = EntropyClassifier(epochs=5, committee=1, price=0.02).fit(
+    numbers = EntropyClassifier(epochs=5, committee=1).fit(
         in_duckdb(rows.assign(y=(rows.y == "ill").astype(int) + 1)), target="y"
     )
     assert numbers.classes_.tolist() == [1, 2]

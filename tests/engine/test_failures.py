@@ -235,7 +235,7 @@ def undisturbed(large: Path) -> dict[str, Any]:
 
 def explained(large: Path, temporary: Path) -> dict[str, Any]:
     run = subprocess.run(
-        [str(COMMAND), "explain", str(large), "--target", "y", "--memory", "200MB", "--json", "-"],
+        [str(COMMAND), "explain", str(large), "--target", "y", "--json", "-"],
         capture_output=True, env={**ENVIRONMENT, "TMPDIR": str(temporary)}, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -254,7 +254,7 @@ def test_a_run_stopped_while_counting_leaves_nothing_and_restarts(
         folder.mkdir()
     monkeypatch.setitem(ENVIRONMENT, "TMPDIR", str(temporary))
     arguments = ("--json", "result.json", "--report", "rules.html", "--save", "model")
-    run = Terminal("explain", large, "--target", "y", "--memory", "200MB", *arguments, cwd=here)
+    run = Terminal("explain", large, "--target", "y", *arguments, cwd=here)
     run.read(until=b"counting")
     assert "counting" in run.shown.decode()
     time.sleep(0.3)

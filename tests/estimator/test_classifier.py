@@ -73,12 +73,11 @@ def test_equal_seeds_give_equal_networks_and_others_different_ones():
     assert all((one != other).any() for one, other in itertools.combinations(weights[0], 2))
 
 
-@pytest.mark.parametrize("shared_tail", [False, True])
-def test_global_random_state_is_left_alone(shared_tail):
+def test_global_random_state_is_left_alone():
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    EntropyClassifier(None, epochs=2, shared_tail=shared_tail).fit(ROWS, XOR)
+    EntropyClassifier(None, epochs=2).fit(ROWS, XOR)
     assert torch.rand(1) == expected
 
 
@@ -156,8 +155,6 @@ def test_unfitted_estimator_is_both_kinds_of_error():
         (lambda: EntropyClassifier(None).fit(ROWS, XOR, sample_weight=["a"] * 48), "weights must be numbers"),
         (lambda: EntropyClassifier(None).fit(None, XOR), "must be a matrix"),
         (lambda: EntropyClassifier(None, method="min").fit(ROWS, XOR), "method must be 'search' or 'paper'"),
-        (lambda: EntropyClassifier(None, score_against="y").fit(ROWS, XOR), "score_against must be"),
-        (lambda: EntropyClassifier(None, price=7.0).fit(ROWS, XOR), "price must be a price from 0 to below 1"),
         (lambda: EntropyClassifier(None).fit(ROWS, np.linspace(0, 1, 48)), "cut them with EntropyClassifier"),
         (lambda: EntropyClassifier(None).fit(pd.DataFrame({"sex": ["M", "F"] * 24}), XOR), "'sex' holds 'M' in row 0"),
         (lambda: EntropyClassifier(None).fit(pd.DataFrame({"a": [1, pd.NA] * 24}), XOR), "'a' is missing in row 1"),
@@ -231,10 +228,9 @@ def test_no_rows_choose_the_epoch_where_their_share_is_nought():
     assert np.isnan(model.set_params(validation=0).fit(ROWS, XOR).history_.validation_loss).all()
 
 
-@pytest.mark.parametrize("shared_tail", [False, True])
-def test_without_a_seed_a_fresh_one_and_numpy_seeds_work(shared_tail):
+def test_without_a_seed_a_fresh_one_and_numpy_seeds_work():
     first, second, third, fourth = (
-        EntropyClassifier(None, epochs=1, random_state=seed, shared_tail=shared_tail).fit(ROWS, XOR).predict_proba(ROWS)
+        EntropyClassifier(None, epochs=1, random_state=seed).fit(ROWS, XOR).predict_proba(ROWS)
         for seed in (None, None, np.int64(3), 3)
     )
     assert (first != second).any()
@@ -268,13 +264,6 @@ def test_a_method_that_was_changed_asks_for_another_fit(method, other):
         model.explain()
     with pytest.raises(NotFittedError, match="method was changed"):
         _ = model.rules_
-
-
-def test_labels_may_choose_the_formulas_of_other_rows():
-    by_labels = EntropyClassifier(None, method="paper", score_against="labels", epochs=100).fit(ROWS, XOR)
-    assert by_labels.explain(ROWS, XOR)["other"].scored_against == "labels"
-    with pytest.raises(LogicLensError, match="no labels"):
-        by_labels.explain(ROWS)
 
 
 def test_warnings_point_at_the_callers_line():

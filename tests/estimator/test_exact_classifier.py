@@ -133,7 +133,7 @@ def test_the_weight_of_a_class_reaches_the_exact_heads():
     rng = np.random.default_rng(0)
     rows = rng.random((400, 3)) < 0.5
     rare = rows[:, 0] & (rows[:, 1] | (rng.random(400) < 0.3))
-    settings = {"exact": True, "epochs": 60, "price": 0.0}
+    settings = {"exact": True, "epochs": 60}
     plain = EntropyClassifier(None, **settings).fit(rows.astype(float), rare)
     heavy = EntropyClassifier(None, **settings, class_weight={False: 1.0, True: 10.0}).fit(rows.astype(float), rare)
     assert heavy.predict(rows.astype(float)).sum() > plain.predict(rows.astype(float)).sum()

@@ -287,7 +287,7 @@ def test_rules_that_hardly_match_the_network_are_told(set_aside, rows):
     noise = pd.DataFrame(rng.normal(size=(150, 40)), columns=[f"x{i}" for i in range(40)])
     labels = np.where(rng.random(150) < 0.5, "a", "b")
     with pytest.warns(LogicLensWarning, match=f"the rules decide as the network does on only [0-9]+% of .* {rows}"):
-        model = EntropyClassifier(epochs=20, committee=3, set_aside=set_aside, price=0.04).fit(noise, labels)
+        model = EntropyClassifier(epochs=20, committee=3, set_aside=set_aside).fit(noise, labels)
     assert any("so they hardly explain it" in note for note in model.explain().notes)
 
 

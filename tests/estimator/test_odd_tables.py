@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
-from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.errors import LogicLensWarning
 from logiclens.estimator.inputs import RecordedAnswers
 
 
@@ -62,13 +62,3 @@ def test_copies_that_a_teacher_answers_otherwise_all_count():
         assert model.teacher_fidelity_["train"] == pytest.approx(agree.mean())
         found.append(model.rules_)
     assert found[0] == found[1]
-
-
-def test_what_cannot_be_asked_of_a_taught_model_is_refused():
-    frame, labels = bits(60), np.array(["n", "y"] * 30)
-    teacher = RecordedAnswers(labels, np.array(["n", "y"]))
-    with pytest.raises(LogicLensError, match="match its answers: leave out score_against"):
-        EntropyClassifier(teacher=teacher, score_against="labels").fit(frame, labels)
-    model = EntropyClassifier(teacher=teacher, epochs=5).fit(frame, labels)
-    with pytest.raises(LogicLensError, match="resamples have no answers of a teacher"):
-        model.explain(stability=3)

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors.numpy import load_file as load_arrays
 from safetensors.torch import load_file, save_file
 
 from logiclens.concepts.booleaniser import Booleaniser
@@ -39,9 +38,7 @@ def exact() -> EntropyClassifier:
 
 @pytest.fixture(scope="module")
 def soft() -> EntropyClassifier:
-    return EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=30, hidden=(8, 4), shared_tail=True).fit(
-        FRAME, RISK
-    )
+    return EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=30, hidden=(8, 4)).fit(FRAME, RISK)
 
 
 @pytest.fixture
@@ -205,41 +202,6 @@ def test_columns_of_every_kind_come_back(booleanise, exact, tmp_path):
 
 # Folders of older versions -----------------------------------------------------------------------------------------
 
-FOLDERS = Path(__file__).parents[1] / "folders"
-
-
-def by_hand(folder: Path, concepts: np.ndarray) -> np.ndarray:
-    """The probabilities of a soft network of one hidden layer, by the paper's equations."""
-    w = {name: array.astype(np.float64) for name, array in load_arrays(folder / "weights.safetensors").items()}
-    strength = np.abs(w["entropy.weight"]).sum(axis=1) / read(folder)["network"]["temperature"]
-    alpha = np.exp(strength - strength.max(axis=1, keepdims=True))
-    hidden = np.einsum("koc,nc,kc->nko", w["entropy.weight"], concepts, alpha) + w["entropy.bias"]
-    logits = (np.maximum(hidden, 0) * w["tail.1.weight"][:, 0]).sum(axis=2) + w["tail.1.bias"][:, 0]
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def test_folders_of_schema_1_still_predict_and_verify():
-    table = pd.read_csv(FOLDERS / "schema1_rows.csv")
-    rows, said = table.drop(columns="exact"), table["exact"].to_numpy()
-    assert read(FOLDERS / "schema1_exact")["schema"] == read(FOLDERS / "schema1_soft")["schema"] == 1
-    exact = EntropyClassifier.load(FOLDERS / "schema1_exact")
-    np.testing.assert_array_equal(exact.predict(rows), said)
-    np.testing.assert_array_equal(exact.rules_.predict(rows), said)
-    assert [found.name for found in verify(FOLDERS / "schema1_exact").classes] == ["ill", "well"]
-    concepts = np.column_stack(
-        [rows["age"] >= 55, rows["age"] >= 66, rows["bmi"] >= 24.7, rows["bmi"] >= 28.2, rows["smoker"]]
-    )
-    soft = EntropyClassifier.load(FOLDERS / "schema1_soft")
-    np.testing.assert_array_equal(soft.concepts(rows), concepts)
-    np.testing.assert_allclose(soft.predict_proba(rows), by_hand(FOLDERS / "schema1_soft", concepts), atol=1e-6)
-    gaps = rows.assign(age=np.nan)
-    np.testing.assert_array_equal(exact.predict(gaps), exact.predict(rows.assign(age=-1.0)))
-    # What was fitted by an older version can be fitted again: at two quantiles of each column, as it was.
-    assert exact.booleanise.get_params()["n_cuts"] == 2
-    assert exact.booleanise.cuts == "quantile"
-
-
 # What is refused --------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +226,7 @@ def test_truncated_json_is_refused(folder, name):
 def test_another_schema_or_kind_is_refused(folder):
     content = read(folder)
     write(folder, "model.json", {**content, "schema": 7})
-    with pytest.raises(LogicLensError, match="has schema 7; this version reads schema 1 to 3"):
+    with pytest.raises(LogicLensError, match="has schema 7; this version reads schema 3"):
         EntropyClassifier.load(folder)
     write(folder, "model.json", {**content, "kind": "something else"})
     with pytest.raises(LogicLensError, match="does not describe a logiclens model"):
@@ -506,14 +468,6 @@ def test_the_order_of_keys_changes_no_answer(unsorted, tmp_path, name, reverse):
     assert answers(folder) == answers(unsorted[name])
 
 
-def test_the_order_of_keys_changes_no_answer_of_schema_1(tmp_path):
-    rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
-    folder = shutil.copytree(FOLDERS / "schema1_soft", tmp_path / "model")
-    write(folder, "model.json", sorted_keys(read(folder), True))
-    before, after = (EntropyClassifier.load(one) for one in (FOLDERS / "schema1_soft", folder))
-    np.testing.assert_array_equal(after.predict_proba(rows), before.predict_proba(rows))
-
-
 CHANGES = {
     "predicates lacks": lambda m: m.pop("predicates"),
     "unknown field 'more'": lambda m: m.update(more=1),
@@ -543,7 +497,7 @@ CHANGES = {
     "no kind of a column": lambda m: m["cutting"]["kinds"].update(zeta="colour"),
     "cannot be asked of a column": lambda m: m["cutting"]["kinds"].update(zeta="text"),
     "'cutting.scales'": lambda m: m["cutting"]["scales"].update({"unit is MICU": [0, 1]}),
-    "'settings' lacks 'price'": lambda m: m["settings"].pop("price"),
+    "'settings' lacks 'epochs'": lambda m: m["settings"].pop("epochs"),
     "settings that this version does not know": lambda m: m["settings"].update(colour=1),
     "must be 'order'": lambda m: m["settings"].update(resolve="first"),
     "'metrics.rows'": lambda m: m["metrics"].update(rows="many"),

@@ -70,7 +70,7 @@ def test_mimic_names_its_four_constant_concepts(data_folder):
     table = pd.DataFrame(concepts)
     assert table.shape == (1776, 90)
     with pytest.warns(LogicLensWarning, match="are constant on the training rows"):
-        model = EntropyClassifier(None, epochs=5, max_cubes=1, max_literals=1).fit(table, died.to_numpy())
+        model = EntropyClassifier(None, epochs=5, max_literals=1).fit(table, died.to_numpy())
     note = next(note for note in model.explain().notes if "constant" in note)
     for name in ("sepsis_flg", "service_num_NORMAL", "temp_1st_NORMAL", "spo2_1st_NORMAL"):
         assert name in note

@@ -67,7 +67,7 @@ def test_copies_of_a_part_are_whole_rows_of_the_table():
 
 
 def test_stable_rules_are_saved_as_they_are_told(tmp_path):
-    model = EntropyClassifier(epochs=20, set_aside=0.25, stable=True).fit(FEW, LABEL)
+    model = EntropyClassifier(epochs=20, set_aside=0.25).fit(FEW, LABEL)
     explanation = model.explain()
     result = result_of(model, explanation, Source("few", 600, 2, "y"))
     folder = model.save(tmp_path / "m", result, rules=explanation.rules)
@@ -212,7 +212,7 @@ def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
 def test_large_tables_train_in_mini_batches_and_weights_are_copies(monkeypatch):
     frame, label = pd.DataFrame(RNG.normal(size=(300, 8)).round(3)).add_prefix("v"), RNG.integers(0, 2, 300)
     # Nothing is to be learned: a search at one price by labels alone is enough.
-    settings = {"booleanise": "quantile", "epochs": 6, "committee": 3, "score_against": "labels", "price": 0.04}
+    settings = {"booleanise": "quantile", "epochs": 6, "committee": 3}
     small = EntropyClassifier(**settings).fit(frame, label)
     assert (small.train_result_.batch_size, len(small.history_)) == (None, 6)
     monkeypatch.setattr(training, "LARGE", 60)

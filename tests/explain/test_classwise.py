@@ -323,22 +323,19 @@ def test_paper_method_is_the_papers_loop(answers, support, labels):
 
 @given(
     answers=st.lists(st.booleans(), min_size=16, max_size=16),
-    max_cubes=st.none() | st.integers(1, 3),
     max_literals=st.none() | st.integers(1, 6),
-    price=st.none() | st.sampled_from([0.0, 0.005, 0.05, 0.7]),
     copies=st.sampled_from([1, 8]),
 )
 @examples(40)
-def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_cubes, max_literals, price, copies):
+def test_limits_are_kept_and_the_score_is_scikit_learns(answers, max_literals, copies):
     rows, yes = np.tile(GRID, (copies, 1)), np.tile(answers, copies)
     if yes.all() or not yes.any():
         return
     network = Rigged(4, [range(4), range(4)], _memory(GRID, np.array(answers)))
-    limits = FormulaLimits(max_literals, max_cubes, price)
+    limits = FormulaLimits(max_literals)
     explanation = explain_all(network, ConceptTable(rows, NAMES), limits=limits)
     for explained, truth in zip(explanation, (~yes, yes), strict=True):
         stated = written(explained.formula)
-        assert len(stated) <= (max_cubes or 99)
         assert stated.n_literals <= (max_literals or 99)
         fires = explained.formula.evaluate(rows, NAMES)
         assert explained.score == pytest.approx(f1_score(truth, fires, average="macro"))
@@ -431,7 +428,7 @@ def test_parity_of_exclusive_digits_has_five_literals_as_xor():
 def test_a_formula_that_differs_from_the_table_is_not_proved():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
     table = ConceptTable(np.repeat(GRID, 5, axis=0), NAMES)
-    explained = explain_class(network, table, target=1, limits=FormulaLimits(price=0.2))
+    explained = explain_class(network, table, target=1, limits=FormulaLimits(max_literals=1))
     assert explained.formula.equivalent(parse("a"))
     assert not explained.proved_minimal
     assert not explained.equals_network
@@ -488,12 +485,10 @@ def test_relevance_lists_relevant_concepts_the_strongest_first():
         (lambda: explain_class(xor_net(), GRID, target=1.5), "target must be 0 to 1, got 1.5"),
         (lambda: explain_all(None, GRID), "expected a torch network to explain, got NoneType"),
         (lambda: explain_all(xor_net(), GRID, method="minimal"), "method must be 'search' or 'paper', got 'minimal'"),
-        (lambda: FormulaLimits(max_cubes=0), "max_cubes must be a whole number of at least 1, or None, got 0"),
         (
             lambda: FormulaLimits(max_literals=1.5),
             "max_literals must be a whole number of at least 1, or None, got 1.5",
         ),
-        (lambda: FormulaLimits(price=-1.0), "price must be a price from 0 to below 1, or None, got -1.0"),
         (lambda: FormulaLimits(min_support=-1), "min_support must be a weight from 0 on, or None, got -1"),
         (lambda: explain_all(xor_net(), GRID, limits=3), "limits must be a logiclens.explain.FormulaLimits, got 3"),
         (

@@ -67,7 +67,7 @@ def test_the_gap_is_what_following_each_row_by_hand_gives(seed, answer, temperat
     with torch.no_grad():
         network.entropy.weight.mul_(3)
     table = ConceptTable(rng.random((30, 4)), NAMES)
-    explanation = explain_all(network, table, answer=answer, limits=FormulaLimits(2, 2))
+    explanation = explain_all(network, table, answer=answer, limits=FormulaLimits(2))
     rows = rng.random((60, 4))
     gap = explanation.gap(rows)
     for head, found in enumerate(gap.classes):

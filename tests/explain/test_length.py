@@ -13,7 +13,7 @@ from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensWarning
 from logiclens.explain import choice as choice_module
 from logiclens.explain.candidates import SearchTable
-from logiclens.explain.choice import Choice, _is_better, _most_frequent, recurring
+from logiclens.explain.choice import Choice, _is_better, _most_frequent
 from logiclens.explain.length import ERRORS, Judge, SearchConfig, Trial, eligible
 from logiclens.formula import Complement
 from logiclens.formula.groups import Groups
@@ -151,18 +151,10 @@ def test_the_path_has_cross_validated_scores():
     assert all(0 <= point.cross_validated <= 1 for point in points)
 
 
-@pytest.mark.parametrize(("settings", "most"), [({"max_literals": 2}, 2), ({"max_cubes": 1}, 4), ({"price": 0.3}, 1)])
-def test_explicit_wishes_are_kept(settings, most):
+def test_a_limit_on_literals_is_kept():
     frame, labels = planted()
-    model = EntropyClassifier(epochs=20, **settings).fit(frame, labels)
-    assert model.learned_.choices[0].n_literals <= most
-
-
-@pytest.mark.parametrize(("against", "share"), [("network", 1.0), ("labels", 0.0)])
-def test_the_share_of_the_teacher_can_be_set(against, share):
-    frame, labels = planted()
-    model = EntropyClassifier(epochs=20, score_against=against).fit(frame, labels)
-    assert model.learned_.choices[0].share == share
+    model = EntropyClassifier(epochs=20, max_literals=2).fit(frame, labels)
+    assert model.learned_.choices[0].n_literals <= 2
 
 
 def test_pure_noise_gets_a_short_formula_or_none():
@@ -303,19 +295,6 @@ def test_trials_that_stand_for_more_classes_have_a_smaller_error(labels):
 def test_prices_go_down_to_half_a_row():
     assert SearchConfig().prices(288)[-1] == 0.0025
     assert SearchConfig(price=0.003).prices(288)[-1] == 0.003
-
-
-def test_a_threshold_recurs_where_its_neighbour_is_used():
-    names = ("age 1", "age 2", "age 3", "age 4", "sex", "unit")
-    about = {name: name.split()[0] for name in names}
-    used = ["age 1", "age 2", "age 3", "age 3", "sex", "sex", "sex", "sex", "unit", "unit"]
-    bags = tuple(((2 * names.index(name),),) for name in used)
-    choice = Choice(1, 0.0, 0.01, (), names, (), (), bags)
-    assert recurring([choice]) == ()
-    # Two bags of ten more make sex recur; of ages the one between the others, and not the one that no bag uses.
-    more = replace(choice, bags=(*bags[:4], ((8,), (2,)), *bags[5:8], ((8,),), bags[9]))
-    assert recurring([more]) == ("sex",)
-    assert recurring([more], about) == ("age 2", "sex")
 
 
 def test_a_class_missed_on_all_rows_does_not_state_another(monkeypatch):

@@ -45,7 +45,7 @@ def test_local_explanation_without_formulas_is_the_cube_alone():
 def test_local_explanation_says_where_formula_and_network_disagree():
     network = Rigged(4, [range(4), range(4)], boolean(lambda a, b, c, d: a | (b & c & d)))
     table = ConceptTable(np.repeat(GRID, 5, axis=0), NAMES)
-    explanation = explain_all(network, table, limits=FormulaLimits(price=0.2))
+    explanation = explain_all(network, table, limits=FormulaLimits(max_literals=1))
     local = explain_local(network, ConceptTable([[0, 1, 1, 1]], NAMES), target=1, explanation=explanation)
     assert local.agrees is False
     assert str(local).startswith("class 1 (over 99.99%): no reason found, the class formula says otherwise here")

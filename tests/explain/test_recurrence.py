@@ -28,7 +28,6 @@ from logiclens.verify import verify
 from tests.cli_runs import exact as exact_run
 from tests.cli_runs import logiclens
 
-FOLDERS = Path(__file__).parents[1] / "folders"
 FORMULA = parse("(old & ~smoker) | in | flag")
 
 
@@ -142,17 +141,16 @@ def test_an_edited_rule_is_silent_on_uncounted_cubes():
 def test_a_cube_in_no_counted_formula_gets_no_count():
     rules = RuleSet((Rule("a", parse("x | y"), (0.9, 0.8)), Rule("b", parse("z"), (0.7,))))
     runs = [[parse("x"), parse("z")], [parse("x"), parse("w")], [parse("x"), DNF.false]]
-    counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs, drawn="bags"))
+    counted = with_recurrence(rules, selection_frequencies(["a", "b"], runs))
     assert [(rule.counts, rule.bags) for rule in counted.rules] == [((3, None), 3), ((1,), 3)]
     assert counted == rules
     # Resamples are no bags.
-    assert with_recurrence(rules, selection_frequencies(["a", "b"], runs)) is rules
     assert with_recurrence(rules, None) is rules
 
 
 def test_the_text_names_every_cube_of_the_formula():
     often = [[parse(" | ".join(f"x{i}" for i in range(6)))]] * 3
-    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")], drawn="bags")
+    stability = selection_frequencies(["ill"], [*often, [parse("rare")]], chosen=[parse("rare")])
     lines = str(stability).splitlines()
     assert lines[-1] == "  the cube rare recurs in only 1 of 4, less than half"
     assert sum(line.startswith("  the cube") for line in lines) == 6
@@ -277,7 +275,7 @@ RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame(RNG.random((120, 6)) < 0.5, columns=list("abcdef")).astype(float)
 FRAME["age"] = RNG.normal(60, 15, 120).round()
 NOISY = np.where(((FRAME["a"] > 0) | (FRAME["age"] > 70)) ^ (RNG.random(120) < 0.25), "ill", "well")
-SETTINGS = {"epochs": 20, "committee": 3, "price": 0.002}
+SETTINGS = {"epochs": 20, "committee": 3}
 
 
 def found_once(*args, **kwargs) -> LearnedRules:
@@ -314,10 +312,7 @@ def test_rules_of_a_fitted_model_count_the_bags(exact):
     assert (rule.counts, rule.bags) == (by_hand, len(bags))
     assert rule.cubes
     assert model.rules_.rules[1 - choice.klass].counts == ()
-    # Resamples in the explanation leave the rules' own counts alone.
-    again = model.explain(stability=2)
-    assert again.stability.drawn == "resamples"
-    assert counts(again.rules) == counts(model.explain().rules) == counts(model.rules_)
+    assert counts(model.explain().rules) == counts(model.rules_)
 
 
 def test_a_folder_keeps_the_counts(model, folder):
@@ -357,16 +352,6 @@ def test_the_certificate_does_not_depend_on_the_counts(tmp_path):
     plain = verify(model.save(tmp_path / "plain"))
     assert [vars(found) for found in plain.classes] == [vars(found) for found in counted.classes]
     assert not any(rule.is_counted for rule in RuleSet.load(tmp_path / "plain").rules)
-
-
-@pytest.mark.parametrize("name", ["schema1_exact", "schema1_soft"])
-def test_older_folders_load_and_say_nothing(name):
-    loaded = EntropyClassifier.load(FOLDERS / name)
-    rows = pd.read_csv(FOLDERS / "schema1_rows.csv").drop(columns="exact")
-    assert not any(rule.is_counted for rule in loaded.rules_.rules)
-    explanation = loaded.explain(rows)
-    assert explanation.stability is None
-    assert "recurs" not in str(explanation) + explanation._repr_html_() + loaded._repr_html_()
 
 
 def test_score_says_it_beside_each_rule():

@@ -146,18 +146,6 @@ def test_a_complement_is_a_reference_and_the_order_is_kept() -> None:
     assert from_dict(written) == rules
 
 
-def test_rules_of_schema_1_are_read_and_decide_as_before() -> None:
-    written = {name: value for name, value in to_dict(RULES).items() if name != "order"} | {"schema": 1}
-    assert from_dict(written) == RULES
-    reason = "'resolve' must be 'confidence' or 'none', got 'order'"
-    with pytest.raises(LogicLensError, match=reason):
-        from_dict({**written, "resolve": "order"})
-    with pytest.raises(LogicLensError, match="the top level has an unknown field 'order'"):
-        from_dict({**written, "order": []})
-    with pytest.raises(LogicLensError, match="class number 0 lacks 'cubes'"):
-        from_dict({**written, "classes": [{"class": "a", "complement_of": 1, "confidence": 0.5}]})
-
-
 @pytest.mark.parametrize("other", [0, 2, -1, True, None, 1.0])
 def test_a_complement_must_refer_to_a_class_with_cubes(other: Any) -> None:
     classes = [{"class": "a", "complement_of": other, "confidence": 0.5}, {"class": "b", "cubes": []}]
@@ -286,8 +274,8 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         ([], "expected an object, got []."),
         ({}, "'kind' must be 'logiclens rules', got None."),
         (changed(kind="model"), "'kind' must be 'logiclens rules', got 'model'."),
-        (changed(schema=3), "this version reads schema 1 and 2, got 3; update logiclens to read newer."),
-        (changed(schema=True), "this version reads schema 1 and 2, got True; update logiclens to read newer."),
+        (changed(schema=3), "this version reads schema 2, got 3."),
+        (changed(schema=True), "this version reads schema 2, got True."),
         (changed(extra=1), "the top level has an unknown field 'extra'."),
         ({k: v for k, v in to_dict(RULES).items() if k != "resolve"}, "the top level lacks 'resolve'."),
         (changed(classes={}), "'classes' must be a list, got {}."),

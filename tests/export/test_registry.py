@@ -14,12 +14,11 @@ from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all
 from logiclens.export import to_json, to_latex, to_pmml, to_python, to_sql
 from logiclens.export.registry import FORMATS, documentation_table, format_named
-from tests.cli_runs import ENVIRONMENT
+from tests.cli_runs import ENVIRONMENT, exact
 from tests.rigged import GRID, NAMES, xor_net
 
 EXPORTS = [to_sql, to_python, to_json, to_pmml, to_latex]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "export.md"
-MODEL = Path(__file__).parents[1] / "folders" / "schema1_exact"
 TOY = """
 def to_shout(rules, *, table):
     return f"{table.upper()}! {', '.join(rule.name for rule in rules.rules)}!"
@@ -47,7 +46,7 @@ def test_one_file_and_one_entry_make_a_format(tmp_path):
     assert "English, sympy, PMML, DMN, Excel or Shouting." in told
     assert "sympy, pmml, dmn, xlsx or shout." in told
     assert "shout all in capitals" in told
-    run = with_toy(tmp_path, MODEL, "--to", "shout", "--table", "rows", "--dialect", "none", "--quiet")
+    run = with_toy(tmp_path, exact().folder, "--to", "shout", "--table", "rows", "--dialect", "none", "--quiet")
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("ROWS! ")
 

@@ -246,15 +246,6 @@ def test_statistics_stand_beside_the_rules() -> None:
     assert from_xlsx(to_xlsx(measured.rules, statistics=measured.statistics), measured.rules) == measured.rules
 
 
-def test_a_sheet_with_the_titles_of_earlier_releases_is_read() -> None:
-    def change(page: Any) -> None:
-        titles = {"trust": "confidence", "right when it fires": "precision when it fires", "finds": "Recall"}
-        for cell in page[1]:
-            cell.value = titles.get(cell.value, cell.value)
-
-    assert from_xlsx(sheet(change), rules()) == rules()
-
-
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "no/where", "."])
 def test_a_file_that_cannot_be_read_is_one_sentence(name):
     with pytest.raises(LogicLensError) as caught:

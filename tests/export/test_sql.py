@@ -251,7 +251,7 @@ def test_parts_of_dates_on_every_row(engine: Engine) -> None:
 def test_a_dialect_without_parts_of_dates_says_so() -> None:
     with pytest.raises(LogicLensError, match="'weekday of begun' has no tested form in the SQL of oracle: ") as error:
         to_sql(one_predicate(Predicate("weekday of begun", ">=", 6, DatePart("weekday", ("begun",)))), dialect="oracle")
-    assert "learn them without parts of dates, date_parts=False (--no-date-parts)" in str(error.value)
+    assert "learn them without parts of dates, Booleaniser(date_parts=False)" in str(error.value)
 
 
 def test_parts_of_dates_in_tsql() -> None:

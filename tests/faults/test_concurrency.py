@@ -19,9 +19,9 @@ from tests.faults.injection import cannot_exchange
 
 SETTINGS = {
     "booleanise": None, "class_weight": None, "cuts_on": "train", "epochs": 1, "exact": False, "hidden": [1],
-    "learning_rate": 0.01, "max_cubes": None, "max_distinct": 10, "max_literals": None, "method": "search",
-    "penalty_weight": 0.001, "price": None, "random_state": 0, "resolve": "order", "score_against": None,
-    "set_aside": 0.0, "shared_tail": False, "temperature": 1.0, "validation": 0.2,
+    "learning_rate": 0.01, "max_distinct": 10, "max_literals": None, "method": "search",
+    "penalty_weight": 0.001, "random_state": 0, "resolve": "order",
+    "set_aside": 0.0, "temperature": 1.0, "validation": 0.2,
 }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def files(number: int) -> dict[str, bytes]:
     content: dict[str, Any] = {
         "kind": storage.KIND, "schema": storage.SCHEMA, "logiclens": "0", "concepts": ["x"], "predicates": {},
         "network": {
-            "n_concepts": 1, "n_heads": 2, "hidden": [1], "shared_tail": False, "temperature": 1.0,
+            "n_concepts": 1, "n_heads": 2, "hidden": [1], "temperature": 1.0,
             "activation": "relu", "members": None,
         },
         "columns": [], "positional": False, "cutting": None, "exclusive": [], "implied": [], "class_names": ["a", "b"],

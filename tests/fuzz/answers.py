@@ -26,7 +26,7 @@ Record = Mapping[str, Any]
 
 ASKED = {"age": 70.0, "unit": "MICU", "flag": True, "dose": 5, "admitted": "2021-08-02"}
 """The row that `why` and `flip` are asked about without a table."""
-READING = {"--delimiter", "--missing", "--encoding", "--sheet"}
+READING = {"--delimiter", "--missing", "--sheet"}
 """Options that change what a table holds, so that its rows are not those that were written."""
 
 

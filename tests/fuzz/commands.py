@@ -73,21 +73,19 @@ OPTIONS: dict[str, list[list[str]]] = {
     "report": [["-o", "{out}/page.html"], ["-o", "-"], ["-o", "{out}/page.csv"], ["--json", "{out}/page.json"]],
     "explain": [
         ["--target", "died"], ["--target", "nothing"], ["--positive", "ill"], ["--positive", "\u202e"], ["--exact"],
-        ["--method", "paper"], ["--cuts", "quantile"], ["--cuts", "nothing"], ["--drop", "age"], ["--drop", "nothing"],
+        ["--cuts", "quantile"], ["--cuts", "nothing"], ["--drop", "age"], ["--drop", "nothing"],
         ["--weight", "dose"], ["--weight", "unit"], ["--balanced"], ["--max-literals", "2"], ["--max-literals", "0"],
         ["--set-aside", "0.9"], ["--set-aside", "nan"], ["--folds", "2"], ["--folds", "21"], ["--by", "unit"],
         ["--seed", "-1"], ["--seed", "99999999999999999999"], ["--save", "{out}/model"], ["--json", "-"],
-        ["--report", "{out}/page.html"], ["--teacher-column", "dose"], ["--teacher-class", "ill"], ["--memory", "1XB"],
-        ["--jobs", "0"], ["--above", "1"], ["--above", "nan"], ["--quantiles", "3"],
+        ["--report", "{out}/page.html"], ["--teacher-column", "dose"], ["--teacher-class", "ill"],
+        ["--above", "1"], ["--above", "nan"], ["--quantiles", "3"],
         ["--quantiles", "1"], ["--target", "age"], ["--min-support", "8"], ["--min-support", "nan"],
-        ["--score-against", "labels"], ["--score-against", "nothing"], ["--min-support", "99999"],
+        ["--min-support", "99999"],
         ["--split-by-time", "admitted"],
-        ["--split-by-time", "unit"], ["--split-by-time", "nothing"], ["--split-by-time", "died"], ["--no-date-parts"],
+        ["--split-by-time", "unit"], ["--split-by-time", "nothing"], ["--split-by-time", "died"],
     ],
 }  # fmt: skip
-SHARED = (["--delimiter", ";"], ["--delimiter", ""], ["--missing", "CCU"], ["-q"], ["--nothing"], ["--memory", "4GB"],
-          ["--encoding", "cp1252"], ["--encoding", "klingon"], ["--encoding", "utf-8"], ["--encoding", "rot13"],
-          ["--encoding", "utf-16"],
+SHARED = (["--delimiter", ";"], ["--delimiter", ""], ["--missing", "CCU"], ["-q"], ["--nothing"],
           ["--sheet", "rows"], ["--sheet", "\x1b[31m"], ["--sheet", "x" * 300])  # fmt: skip
 
 KNOWN = (
@@ -161,7 +159,7 @@ def cases(draw: st.DrawFn) -> Document:
         options.append(["--json", "-"])
     case: Document = {"command": command, "sample": name}
     if command == "explain":
-        options = [["--target", "died"], ["--method", "paper"], *options] if draw(st.integers(0, 3)) else options
+        options = [["--target", "died"], *options] if draw(st.integers(0, 3)) else options
         if draw(st.booleans()):
             case["known"] = draw(st.sampled_from(KNOWN))
             options += [["--knowledge", "{known}"], ["--save", "{out}/model"]]

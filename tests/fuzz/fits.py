@@ -71,12 +71,12 @@ ENDLESS = ("epochs", "committee", "hidden", "max_distinct")
 
 USUAL: dict[str, list[Any]] = {
     "booleanise": ["supervised", "quantile", "uniform", "soft", None, {"age": [30, 50]}], "exact": [True, False],
-    "committee": [None, 1, 2, 3], "stable": [True, False], "teacher": [None], "hidden": [[5], [3, 2]],
-    "shared_tail": [True, False], "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
+    "committee": [None, 1, 2, 3], "teacher": [None], "hidden": [[5], [3, 2]],
+    "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
     "learning_rate": [0.01, 0.1], "validation": [0.1, 0.3], "set_aside": [0, 0.25], "cuts_on": ["train", "all"],
     "max_distinct": [1000], "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
-    "score_against": [None, "network", "labels"], "max_cubes": [None, 1, 2], "max_literals": [None, 1, 4],
-    "price": [None, 0.01], "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
+    "max_literals": [None, 1, 4],
+    "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
     "random_state": [None, 0, 7], "split_by_time": [None, "age"], "verbose": [True, False],
 }  # fmt: skip
 """Values that each setting may have."""

@@ -26,11 +26,11 @@ from logiclens.nn import EntropyNet
 
 SETTINGS = {
     "booleanise": None, "class_weight": None, "epochs": 200, "exact": True, "hidden": [4], "learning_rate": 0.01,
-    "max_cubes": 10, "max_literals": None, "method": "minimal", "penalty_weight": 0.001, "price": 0.005,
-    "random_state": 0, "resolve": "confidence", "score_against": "network", "shared_tail": False, "temperature": 1.0,
+    "max_literals": None, "method": "search", "penalty_weight": 0.001,
+    "random_state": 0, "resolve": "confidence", "temperature": 1.0,
     "validation": 0.2,
 }  # fmt: skip
-"""Settings of a folder of schema 2, as they were saved."""
+"""Settings of a saved model; nothing is decided by them."""
 
 
 @dataclass
@@ -63,12 +63,11 @@ class Saved:
         return copy.deepcopy(Saved(json.loads(model), self.weights, sealed_now, stale=True))
 
     def _model_bytes(self, weights: bytes, content: dict[str, Any] | None = None) -> bytes:
-        """`model.json`, with the hash of the weights and, from schema 2 on, of itself."""
+        """`model.json`, with the hash of the weights and, of itself."""
         if content is None:
             content = {key: value for key, value in self.model.items() if key != "content_sha256"}
             content["weights_sha256"] = hashlib.sha256(weights).hexdigest()
-            if content.get("schema") != 1:
-                content = storage.sealed(content)
+            content = storage.sealed(content)
         return json.dumps(content, indent=1, ensure_ascii=False).encode()
 
     def entry(self, name: str = "high") -> dict[str, Any]:
@@ -139,7 +138,8 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         classes.append({
             "class": name, "head": head, "concepts": names, "formula": cubes, "domain": domain,
             "rows_checked": len(rows), "smallest_logit": smallest, "rounding_bound": min(1e-6, smallest / 2),
-            "refit_to_formula": None, "proved_minimal": True, "note": None,
+            "refit_to_formula": None, "proved_minimal": True, "note": None, "origin": "trained", "complement_of": None,
+            "agreement": None,
         })  # fmt: skip
         rules.append({"class": name, "cubes": [{"if": dict(cube), "confidence": 0.9} for cube in cubes]})
     predicates = predicates or {}
@@ -148,26 +148,27 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         kind = "number" if meant["operator"] == "missing" else kind_of_value(meant["value"], meant["operator"]).name
         kinds[meant["column"]] = kind if meant["operator"] != "missing" else kinds.get(meant["column"], kind)
     used = {concept for rule in rules for cube in rule["cubes"] for concept in cube["if"]}
+    deciding = {"resolve": "confidence", "order": [], "otherwise": 0}
     model = {
-        "kind": "logiclens model", "schema": 2, "logiclens": "0.1.0",
+        "kind": "logiclens model", "schema": 3, "logiclens": "0.1.0",
         "network": {
             "n_concepts": net.n_concepts, "n_heads": net.n_classes,
             "hidden": [net.entropy.out_features, *(m.out_features for m in list(net.tail)[1::2][:-1])],
-            "shared_tail": False, "temperature": net.entropy.temperature, "activation": "relu",
+            "temperature": net.entropy.temperature, "activation": "relu", "members": None,
         },
         "concepts": list(concepts), "predicates": predicates, "columns": list(kinds), "positional": False,
-        "cutting": {"kinds": kinds, "scales": {}} if kinds else None, "target": None,
+        "cutting": {"kinds": kinds, "scales": {}, "memberships": {}} if kinds else None, "target": None,
         "exclusive": [list(g) for g in exclusive], "implied": [list(g) for g in implied],
         "class_names": list(class_names), "labels": list(class_names), "multilabel": False, "exact": True,
         "rules": {
-            "kind": "logiclens rules", "schema": 1, "classes": rules,
+            "kind": "logiclens rules", "schema": 2, "classes": rules,
             "predicates": {name: dict(meant) for name, meant in predicates.items() if name in used},
-            "exclusive": [], "implied": [], "resolve": "confidence", "otherwise": 0, "multilabel": False,
+            "exclusive": [], "implied": [], "multilabel": False, **deciding,
         },
-        "settings": dict(SETTINGS), "metrics": {}, "data_sha256": "0" * 64,
+        "settings": SETTINGS | {"booleanise": "quantile" if kinds else None}, "metrics": {}, "data_sha256": "0" * 64,
     }  # fmt: skip
     certificate = {
-        "kind": "logiclens certificate", "schema": 1, "logiclens": "0.1.0", "classes": classes,
+        "kind": "logiclens certificate", "schema": 2, "logiclens": "0.1.0", "classes": classes, **deciding,
         "does_not_cover": ["Concepts between 0 and 1.", "Whether the rules are right about the world."],
     }  # fmt: skip
     return Saved(model, {name: tensor.numpy().copy() for name, tensor in net.state_dict().items()}, certificate)

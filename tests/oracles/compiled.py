@@ -72,7 +72,7 @@ def saved_compiled(
         "kind": "logiclens model", "schema": 3, "logiclens": "0.1.0",
         "network": {
             "n_concepts": network.n_concepts, "n_heads": network.n_classes, "hidden": list(network.hidden),
-            "shared_tail": False, "temperature": network.entropy.temperature, "activation": "relu", "members": None,
+            "temperature": network.entropy.temperature, "activation": "relu", "members": None,
         },
         "concepts": list(names), "predicates": {}, "columns": [], "positional": False, "cutting": None,
         "exclusive": [], "implied": [], "class_names": class_names,

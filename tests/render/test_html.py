@@ -6,7 +6,6 @@ import re
 import warnings
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,6 @@ from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
-FOLDERS = Path(__file__).parents[1] / "folders"
 EVIL = "<img src=x onerror=alert(1)>"
 TRICKY = (EVIL, "a\"b'c & </td></table><script>alert(1)</script>", "&lt;b&gt; &#60;", "A ∧ B — Größe\n2")
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "code", "details", "summary", "strong"}
@@ -307,17 +305,17 @@ def test_notes_stability_and_soft_agreement_are_told():
     assert "note: mind <this>" in root.text
     assert "what the soft network did on 87.5% of the explained rows" in root.text
     same, other = (section.text for section in root.all("details"))
-    assert "Chosen in 2 resamples: a 100%" in same
+    assert "Chosen in 2 bags: a 100%" in same
     assert "a ∧ c recurs in 1 of 2" in other
     assert "b 50%" in other
-    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]], drawn="bags")
+    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]])
     same, other = (
         section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
     )
     assert "Chosen in 3 bags: a 100%" in same
     assert "a ∧ c recurs in only 1 of 3, less than half" in other
     nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
-    assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
+    assert "In 1 bags no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
 
 
 def test_many_classes_are_folded_up():
@@ -359,15 +357,10 @@ def models(tmp_path_factory):
         "multilabel": several,
         "loaded soft": EntropyClassifier.load(soft.save(folder / "soft")),
         "loaded exact": EntropyClassifier.load(exact.save(folder / "exact")),
-        "of an older version, soft": EntropyClassifier.load(FOLDERS / "schema1_soft"),
-        "of an older version, exact": EntropyClassifier.load(FOLDERS / "schema1_exact"),
     }
 
 
-FITTED = (
-    "soft", "exact", "multilabel", "loaded soft", "loaded exact", "of an older version, soft",
-    "of an older version, exact",
-)  # fmt: skip
+FITTED = ("soft", "exact", "multilabel", "loaded soft", "loaded exact")
 
 
 @pytest.mark.parametrize("which", FITTED)
@@ -376,7 +369,6 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(classifier_module, "train_all", refuse)
-    monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error", LogicLensWarning)
@@ -467,7 +459,7 @@ def test_a_model_with_changed_settings_says_why_rules_are_missing():
     model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
     before = cells(shown(model)["text/html"])
     # Rules are found by fit: what only the search asks for changes nothing afterwards.
-    assert cells(shown(model.set_params(max_cubes="many", price=7))["text/html"]) == before
+    assert cells(shown(model.set_params(max_literals="many", min_support=7))["text/html"]) == before
     root = read(shown(model.set_params(exact=True))["text/html"])
     assert "The rules cannot be shown: exact was changed after the model was fitted" in root.text
     assert not root.all("table")

@@ -180,25 +180,7 @@ def test_what_the_script_reads_is_what_the_result_says():
             text: [[[names.index(name), int(sign)]]] for name, sign in literals.items() for text in [words[name][sign]]
         }
         assert dict(rules[place]) == told
-    choices = [field["choices"] for field in data["fields"]]
-    held = [
-        [listed[cell][1] if listed else cell for listed, cell in zip(choices, row[4], strict=True)]
-        for row in data["rows"]
-    ]
-    assert held == [row["cells"] for row in result["rows"]]
-
-
-def test_without_raw_values_no_row_is_named(result):
-    older = {
-        **result,
-        "rows": [{name: part for name, part in row.items() if name != "cells"} for row in result["rows"]],
-    }
-    page = page_of(older)
-    data = json.loads(Reader(page).scripts[0][1])
-    assert data["rows"] == []
     assert data["typical"] in {row["bits"] for row in result["rows"]}
-    assert "numbers stand near the thresholds of the rules, because the page holds no raw value" in plain(page)
-    assert "Start from a held-out row" not in plain(page)
 
 
 # Numbers, counted again --------------------------------------------------------------------------------------------
@@ -244,8 +226,6 @@ def test_the_first_sentence_and_the_confusion_are_scikit_learns(result, page):
     )
     assert told(lead, result) == wanted
     assert wanted in plain(page)
-    # A folder of an earlier version has no headline, but the confusion matrix.
-    assert told(lead, {name: value for name, value in result.items() if name != "headline"}) == wanted
     for line, name in zip(
         confusion_matrix(truth, said, labels=["died", "survived"]), ["died", "survived"], strict=True
     ):
@@ -294,23 +274,6 @@ def test_subgroups_are_measured_on_their_own_rows():
         assert f"{100 * here['decision']['precision']['value']:.0f}% (" in text[text.index(line) :][:200]
 
 
-def test_a_result_of_schema_1_makes_a_page_still(result):
-    older = {name: value for name, value in copy.deepcopy(result).items() if name != "confusion_of_rules"}
-    older["schema"] = 1
-    for entry in older["classes"]:
-        del entry["precision"], entry["recall"]
-    del older["statistics"]["macro_f1"]
-    for entry in older["statistics"]["classes"]:
-        del entry["decision"]
-    text = plain(page_of(older))
-    assert "What the rules said of which rows" in text
-    assert "The rules decide for" not in text
-    with pytest.raises(LogicLensError, match=r"the result lacks 'classes\[0\]\.precision'"):
-        page_of({**older, "schema": 2})
-    with pytest.raises(LogicLensError, match="'statistics' of the result must be an object, got 3"):
-        page_of({**older, "statistics": 3})
-
-
 def test_what_is_decided_is_told_of_each_class(result, page):
     text = plain(page)
     for measured in result["statistics"]["classes"]:
@@ -332,7 +295,7 @@ def test_otherwise_and_the_order_are_told():
 def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     result = saved(patients())
     result["stability"] = {
-        "resamples": 10, "drawn": "bags", "source": "bags", "concepts": [],
+        "bags": 10, "source": "bags", "concepts": [],
         "cubes": [{"class": "died", "text": result["statistics"]["classes"][0]["cubes"][0]["text"], "frequency": 0.3,
                    "in_formula": True}],
     }  # fmt: skip
@@ -354,18 +317,18 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
 
 def test_a_card_says_of_which_rows_each_share_is():
     result = saved(patients())
-    decided = result["classes"][0]["decided"]
+    cube = result["statistics"]["classes"][0]["cubes"][0]
     fires, has = (result["statistics"]["classes"][0]["cubes"][0]["confidence"][key] for key in ("total", "hits"))
 
     def card() -> str:
         text = plain(page_of(result))
         return text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
 
-    decided[0] = counted_share(2, 5)
+    cube["decided"] = counted_share(2, 5)
     assert f"{100 * has / fires:.0f}% of them are died. It decides 5 of these {fires:.0f} rows. " in card()
     assert "2 of 5 rows that it decides are died." in card()
     assert "such rows" not in card()
-    decided[0] = counted_share(0, 0)
+    cube["decided"] = counted_share(0, 0)
     assert f"It decides none of these {fires:.0f} rows." in card()
 
 
@@ -383,11 +346,9 @@ def test_the_page_defines_each_label_shown(result):
     assert "or consistency" not in shown
     assert "Macro-F1" not in glossary(shown)
     named = [{**result["metrics"][0], "name": name} for name in ("model accuracy", "macro-F1 of the rules' decision")]
-    for entry in result["classes"]:
-        entry["decided"] = []
     words = glossary(page_of({**result, "metrics": named}))
     assert "Macro-F1" in words
-    assert not {"Right when it decides", "Explanation accuracy", "Complexity"} & {*words}
+    assert not {"Explanation accuracy", "Complexity"} & {*words}
 
 
 def test_tiles_hold_the_outcome_its_baseline_and_the_size(result):
@@ -464,7 +425,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
     ):
         own = replace(rule, recurs=dict(zip(rule.cubes, (count, 10, 10), strict=True)), bags=10)
         content = saved(replace(case, rules=replace(case.rules, rules=(own, *case.rules.rules[1:]))))
-        content["classes"][0]["decided"][0] = counted_share(*share)
+        content["statistics"]["classes"][0]["cubes"][0]["decided"] = counted_share(*share)
         read = read_result(content)
         wanted = said and f"Do not rely on this rule: {said}"
         own = read_rules(read.rules, read.statistics.classes[0], read.classes[0], rows="held-out row")
@@ -538,9 +499,7 @@ PROOF = {"domain": "all 4 rows of its 2 concepts", "smallest_logit": 1.0, "round
 
 
 def test_where_network_and_rules_differ_is_said(result):
-    assert told(differing, result) == (
-        "The summary says how often they give the same answer. “Try it” lists the held-out rows on which they do not."
-    )
+    assert told(differing, result) == "The summary says how often they give the same answer."
     unknown = {**changed(result, fidelity=None), "gap": None}
     assert told(differing, unknown) == "The rows on which they differ were not looked into."
     assert told(differing, {**changed(result, equals_network=True), "gap": None}).startswith("On none of the rows")
@@ -636,8 +595,9 @@ def test_try_it_says_intervals_as_the_rules_do():
 
 def test_a_rule_with_few_rows_has_as_many_dots():
     result = saved(patients())
-    entry = result["classes"][0]
-    entry["decided"] = [counted_share(6, 6), counted_share(3, 8), counted_share(150, 200)]
+    shares = (counted_share(6, 6), counted_share(3, 8), counted_share(150, 200))
+    for cube, one in zip(result["statistics"]["classes"][0]["cubes"], shares, strict=True):
+        cube["decided"] = one
     page = page_of(result)
     assert re.findall(r'class="icons" [^>]*aria-label="([^"]*died)"', page)[:3] == [
         "6 of 6 rows that it decides are died", "3 of 8 rows that it decides are died",
@@ -787,8 +747,8 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "drawn", "decided", "headline", "inputs", "cells", "reason", "words"}
-"""Fields that results of the same schema may lack, because earlier versions did not write them."""
+LATER = {"origin", "agreement", "headline", "inputs", "reason", "words"}
+"""Fields that a result may lack."""
 
 
 def test_every_field_that_is_missing_is_named():
@@ -810,9 +770,9 @@ def test_every_field_that_is_missing_is_named():
     ("path", "value", "message"),
     [
         (("kind",), "recipe", "the report is made from a saved result, whose 'kind' is 'logiclens result'."),
-        (("schema",), 3, "the report reads results of schema 1 and 2, got 3; explain the data again to renew it."),
+        (("schema",), 3, "the report reads results of schema 2, got 3; explain the data again to renew it."),
         (("schema",), True,
-         "the report reads results of schema 1 and 2, got True; explain the data again to renew it."),
+         "the report reads results of schema 2, got True; explain the data again to renew it."),
         (("title",), 3, "'title' of the result must be a text, got 3."),
         (("exact",), 1, "'exact' of the result must be true or false, got 1."),
         (("seed",), True, "'seed' of the result must be a whole number, got True."),
@@ -835,8 +795,6 @@ def test_every_field_that_is_missing_is_named():
          "the statistics of 'survived' are not about the cubes of its rules."),
         (("confusion", "counts", 0), [1.0],
          "'confusion' of the result needs a row for each label and a column for each answer."),
-        (("classes", 1, "decided"), [{"hits": 1.0, "total": 2.0, "value": 0.5, "low": 0.1, "high": 0.9}],
-         "'decided' of 'survived' needs one share for each of its cubes."),
         (("history", "penalty"), [0.1], "the curves in 'history' of the result differ in length."),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from logiclens.errors import LogicLensError
-from logiclens.tables.files import read_table
+from logiclens.tables.files import open_table, read_table
 from logiclens.tables.formats import unpacked
 from tests.table_files import PLAIN, cells, refusal, writer_into
 
@@ -89,28 +89,25 @@ def test_an_empty_file(put, content, name):
     assert refusal(put(content, name)) == f"{name} is empty."
 
 
-def test_other_encodings_are_named_by_the_byte(put):
-    data = "name,ort\nx,y\nz,Köln\n".encode("latin-1")
-    with pytest.raises(UnicodeDecodeError) as judge:
-        data.decode()
-    hint = "(in Excel: Save as, CSV UTF-8), or say --encoding cp1252."
-    expected = f"byte 0xf6 at position {judge.value.start}; save it as UTF-8 {hint}"
-    assert refusal(put(data)) == f"t.csv is not UTF-8: {expected}"
-    assert refusal(put(gzip.compress(data), "t.csv.gz")) == f"t.csv.gz is not UTF-8: {expected}"
-    # In the header, beyond the first block, after a mark of UTF-8, and in a column of numbers.
-    assert "position 1;" in refusal(put(b"K\xf6ln,b\n1,2\n"))
-    assert "position 3000004;" in refusal(put(b"a,b\n" + b"1,2\n" * 750_000 + b"\xf6,2\n"))
-    assert "position 7;" in refusal(put(b"\xef\xbb\xbfa,b\n\xf6,2\n"))
-    assert "position 7;" in refusal(put(b'{"a": "\xf6"}\n', "t.jsonl"))
-    # What Windows-1252 does not know, or would have no use for, was not saved by Excel; nor are JSON lines.
+def test_a_text_of_windows_is_read_with_a_note(put):
+    text = "ort,preis\nKöln,5 €\n" + "Bonn,6 €\n" * 200_000
+    for data, name in ((text.encode("cp1252"), "t.csv"), (gzip.compress(text.encode("cp1252")), "t.csv.gz")):
+        file = read_table(put(data, name))
+        assert file.frame.equals(pd.read_csv(io.StringIO(text)))
+        assert file.notes == (f"{name} is not UTF-8: it is read as Windows-1252.",)
+        with open_table(put(data, name)) as stream:
+            assert stream.notes == file.notes
+            assert next(stream.chunks(["ort"]))["ort"].iloc[0] == "Köln"
+    assert read_table("-", stream=io.BytesIO("ort,n\nKöln,1\n".encode("cp1252"))).frame["ort"].tolist() == ["Köln"]
+    assert read_table(put("ort,n\nKöln,1\n".encode())).notes == ()
+
+
+def test_what_is_no_text_is_named_by_the_byte(put):
+    # What Windows-1252 does not know, or would have no use for; nor are JSON lines ever of it.
     for data in (b"a,b\n\xf6\x81,2\n", b"a,b\n\xf6\x02,2\n"):
         assert refusal(put(data)) == "t.csv is not UTF-8: byte 0xf6 at position 4; save it as UTF-8."
-    assert refusal(put(b'{"a": "\xf6"}\n', "t.jsonl")).endswith("; save it as UTF-8.")
-    assert refusal(put("preis\n5 €\n".encode("cp1252"))).endswith(
-        "(in Excel: Save as, CSV UTF-8), or say --encoding cp1252."
-    )
-    with pytest.raises(LogicLensError, match=r"in Excel: Save as, CSV UTF-8\), or say --encoding cp1252\.$"):
-        read_table("-", stream=io.BytesIO(b"a,b\n\xf6,2\n"))
+    assert "position 3000004;" in refusal(put(b"a,b\n" + b"1,2\n" * 750_000 + b"\xf6\x02,2\n"))
+    assert "position 7;" in refusal(put(b'{"a": "\xf6"}\n', "t.jsonl"))
     assert refusal(put(b"a\0,\0b\0\n\0")) == "t.csv is not text, as it holds zero bytes: save it as UTF-8."
     assert refusal(put(b"\xff\xfea\0,")) == "t.csv starts as UTF-16 but cannot be decoded: save it as UTF-8."
 

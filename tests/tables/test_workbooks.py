@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zipfile
@@ -139,24 +138,6 @@ def test_what_a_sheet_cannot_hold_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_text_of_another_encoding_is_read_as_it_says(tmp_path):
-    (tmp_path / "t.csv").write_bytes("stadt;n\nKöln;1\n".encode("cp1252"))
-    assert read_table(tmp_path / "t.csv", encoding="cp1252").frame["stadt"].tolist() == ["Köln"]
-    for encoding, message in (
-        ("klingon", "there is no encoding 'klingon' of texts"),
-        ("hex", "there is no encoding 'hex' of texts"),
-        ("", "there is no encoding '' of texts"),
-        ("ascii", "cannot be read as ascii"),
-        ("utf-16", "cannot be read as utf-16, because it does not begin with a byte order mark"),
-        ("utf-8", "is not UTF-8: byte 0xf6"),
-    ):
-        with pytest.raises(LogicLensError, match=message):
-            read_table(tmp_path / "t.csv", encoding=encoding)
-    FRAME.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(LogicLensError, match="is no text: leave out the encoding"):
-        read_table(tmp_path / "t.parquet", encoding="cp1252")
-
-
 # Hostile workbooks ---------------------------------------------------------------------------------------------------
 
 
@@ -261,20 +242,3 @@ def test_characters_that_xml_lacks_are_read_as_they_were_written(tmp_path):
     frame = pd.DataFrame({"_x0041_": ["a\x1bb", "_x0041_", "x005F_", "a\r\nb"], "n": range(1, 5)})
     write_table(frame, tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx").frame.to_dict("list") == frame.to_dict("list")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_an_encoding_that_was_given_is_not_replaced(tmp_path, packed):
-    def put(data: bytes):
-        (tmp_path / "t.csv").write_bytes(gzip.compress(data) if packed else data)
-        return tmp_path / "t.csv"
-
-    # 14 bytes, which Python decodes as seven letters of UTF-16.
-    with pytest.raises(LogicLensError, match="cannot be read as utf-16, because it does not begin with"):
-        read_table(put(b"age,x\n1,2\n3,4"), encoding="utf-16")
-    with pytest.raises(LogicLensError, match="cannot be read as utf-8: say another encoding"):
-        read_table(put("stadt,n\nKöln,1\n".encode("utf-16")), encoding="utf-8")
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-8", "utf-8-sig"):
-        frame = read_table(put("stadt,n\nKöln,1\n".encode(encoding)), encoding=encoding).frame
-        assert list(frame.columns) == ["stadt", "n"]
-        assert frame["stadt"].tolist() == ["Köln"]

@@ -242,15 +242,15 @@ def answers(both: Loaded, asked: Any) -> list[Any]:
     return [repr(part) for part in found]
 
 
-WRONG = ("changed", "crashed", "not loaded")
+WRONG = ("changed", "crashed")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is one of refuted, not verified, same, described, or of `WRONG`, which must never be.
+    """`kind` is one of refuted, not verified, same, described, not loaded, or of `WRONG`, which must never
+    be.
 
     `changed`: an answer changed and the statement did not. `crashed`: an answer failed and the statement is the same.
-    `not loaded`: what is verified cannot be loaded, so checker and loader differ in what a model is.
     """
 
     kind: str

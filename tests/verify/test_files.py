@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import shutil
 import socket
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 from logiclens.verify import Unusable, claim, files, verify
 from logiclens.verify.__main__ import main
 from logiclens.verify.files import read_regular
-from tests.oracles.certified import sealed
 
 NAMES = ("certificate.json", "model.json", "weights.safetensors")
 
@@ -145,14 +142,3 @@ def test_long_values_are_cut_in_messages():
         text = files.shown("x" * length)
         assert len(text) == files.SHOWN
         assert text.endswith("x'" if is_whole else "x...")
-
-
-def test_a_first_schema_is_held_to_its_hash(tmp_path):
-    folder = shutil.copytree(Path(__file__).parents[1] / "folders" / "schema1_exact", tmp_path / "model")
-    model = json.loads((folder / "model.json").read_bytes()) | {"content_sha256": "0" * 64}
-    (folder / "model.json").write_text(json.dumps(model))
-    certificate = json.loads((folder / "certificate.json").read_bytes())
-    contents = [(folder / name).read_bytes() for name in ("model.json", "weights.safetensors")]
-    (folder / "certificate.json").write_text(json.dumps(sealed(certificate, *contents)))
-    with pytest.raises(Unusable, match="its content_sha256 differs"):
-        verify(folder)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import string
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +17,8 @@ from logiclens.verify.network import Head, Linear
 from logiclens.verify.predicates import excludes, implies
 from logiclens.verify.records import PARTS, Claim, Cutting, Domain, Membership, Part, Predicate
 from logiclens.verify.report import columns_text, meaning_text, printable
-from logiclens.verify.settings import SETTINGS, read_settings
 from tests.oracles.compiled import saved_compiled
 from tests.verify.certificates import refused
-
-FOLDERS = Path(__file__).parents[1] / "folders"
 
 
 def head(weight: list[list[float]], bias: list[float], temperature: float = 1.0) -> Head:
@@ -173,23 +167,11 @@ def test_kinds_of_columns_are_told_in_words():
     assert told == "Columns: stay (duration), smoker (true or false), age (number), more (not used)."
 
 
-@pytest.mark.parametrize("what", ["class", "concept", "column"])
-def test_every_name_must_be_seen(what):
-    names = {"class": ("ill",), "concept": ("old",), "column": ("age",)}
-    names[what] = (*names[what], " ")
-    cutting = Cutting(names["column"], False, {}, {}, {})
-    fields = {"class_names": names["class"], "concepts": names["concept"], "cutting": cutting, "predicates": {}}
-    consistency._check_names(SimpleNamespace(schema=2, **fields))  # type: ignore[arg-type]
-    with pytest.raises(Refuted, match=f"every {what} needs a name"):
-        consistency._check_names(SimpleNamespace(schema=3, **fields))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(("name", "is_right"), [("old", True), ("AGE", False), ("Unit", False)])
 def test_a_chosen_name_must_not_look_like_a_column(name, is_right):
     """One column is known by a predicate only, the other by the table only."""
     cutting = Cutting(("unit",), False, {}, {}, {})
     model: Any = SimpleNamespace(
-        schema=2,
         class_names=("ill",),
         concepts=(name,),
         cutting=cutting,
@@ -207,30 +189,6 @@ def test_rules_must_not_name_a_concept_that_only_networks_see():
         consistency._check_kinds(SimpleNamespace(predicates={}, used={name}), cutting)  # type: ignore[arg-type]
 
 
-def sequence(*concepts: str, **predicates: Predicate) -> Any:
-    grouped = {name: Membership("b", ("x",)) for name in concepts if name not in predicates}
-    cutting = Cutting(("a", "b"), False, {}, {}, grouped)
-    return SimpleNamespace(cutting=cutting, concepts=concepts, predicates=predicates)
-
-
-LOW, HIGH, GAP = Predicate("a", ">=", 1.0), Predicate("a", ">=", 2.0), Predicate("a", "missing", True)
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (sequence("group", "low", low=LOW), "must come after those of predicates"),
-        (sequence("high", "low", low=LOW, high=HIGH), "is not in the order of its cuts"),
-        (sequence("gap", "low", low=LOW, gap=GAP), "is not in the order of its cuts"),
-        (sequence("other", "low", low=LOW, other=Predicate("b", ">=", 1.0)), "not in the order of its columns"),
-    ],
-)
-def test_concepts_stand_in_the_order_of_training(model, words):
-    consistency._check_sequence(sequence("low", "high", "gap", "group", low=LOW, high=HIGH, gap=GAP))
-    with pytest.raises(Refuted, match=words):
-        consistency._check_sequence(model)
-
-
 def test_durations_are_compared_by_their_length():
     day, two = Predicate("a", ">=", "1 days"), Predicate("a", "<", "1 days")
     assert implies(Predicate("a", ">=", "2 days"), day)
@@ -238,23 +196,6 @@ def test_durations_are_compared_by_their_length():
 
 
 # Fields --------------------------------------------------------------------------------------------------------------
-
-
-def test_every_letter_of_a_hash_is_hexadecimal():
-    content = json.loads((FOLDERS / "schema2_exact" / "model.json").read_text("utf-8"))
-    for letter in string.printable:
-        fields = Fields(content | {"data_sha256": letter * 64}, "model.json")
-        is_right = letter in "0123456789abcdef"
-        with nullcontext() if is_right else pytest.raises(Unusable, match="a sha256 in hex"):
-            read_settings(fields, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("epochs", 1), ("exact", True), ("learning_rate", 1e-9), ("method", "search"), ("teacher", None)],
-)
-def test_the_smallest_setting_is_a_setting(name, value):
-    assert SETTINGS[name](value)
 
 
 def part_of(**changed: Any) -> Fields:
@@ -300,19 +241,8 @@ def test_a_compiled_model_has_no_field_more(file, tmp_path):
     assert "has the unknown field 'more'" in str(refused(saved, tmp_path))
 
 
-def test_schema_1_may_have_the_hash_of_its_content():
-    content = json.loads((FOLDERS / "schema1_exact" / "model.json").read_text("utf-8"))
-    content.pop("content_sha256", None)
-    assert reader.read_model(Fields(content, "model.json")) == reader.read_model(
-        Fields(content | {"content_sha256": "0" * 64}, "model.json")
-    )
-    with pytest.raises(Unusable, match="unknown field"):
-        reader.read_model(Fields(content | {"sha256": "0" * 64}, "model.json"))
-
-
-def test_a_certificate_of_schema_1_has_no_field_more(saved, tmp_path):
+def test_a_certificate_has_no_field_more(saved, tmp_path):
     other = saved.copy()
-    assert other.certificate["schema"] == 1
     other.certificate["more"] = 1
     assert "certificate.json has the unknown field 'more'" in str(refused(other, tmp_path))
 
@@ -322,7 +252,7 @@ def test_twenty_concepts_of_a_trained_head_are_enough_to_enumerate():
     entry = {
         "class": "x", "head": 0, "concepts": names[:20], "formula": [], "domain": {"rows": "all"},
         "rows_checked": 2**20, "smallest_logit": 1.0, "rounding_bound": 0.1, "proved_minimal": True,
-        "refit_to_formula": None, "note": None,
+        "refit_to_formula": None, "note": None, "origin": "trained", "complement_of": None, "agreement": None,
     }  # fmt: skip
     assert len(reader._read_claim(Fields(entry, "certificate.json"), frozenset(names), 1).concepts) == 20
     with pytest.raises(Unusable, match="at most 20 concepts"):
@@ -423,9 +353,7 @@ def test_a_history_is_a_list_of_edits(history):
 def test_a_mark_of_a_cube_is_true_or_left_out(mark, value, is_right):
     entry = {"class": "ill", "cubes": [{"if": {"a": True}, "confidence": 0.5, mark: value}]}
     with nullcontext() if is_right else pytest.raises(Unusable, match=mark):
-        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 2)
-    with pytest.raises(Unusable, match="unknown field"):
-        reader._read_rule(Fields(entry, "model.json"), frozenset("a"), 1)
+        reader._read_rule(Fields(entry, "model.json"), frozenset("a"))
 
 
 @pytest.mark.parametrize(

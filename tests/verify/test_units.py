@@ -481,8 +481,6 @@ UNUSABLE = [
     ("order too far", lambda s: s.certificate.update(order=[2]), "counted from 0 to 1, each at most once, got [2]"),
     ("otherwise", lambda s: s.certificate.update(otherwise=2),
      "otherwise in certificate.json must be null or one of the"),
-    ("schema", lambda s: s.certificate.update(schema=1),
-     "model.json of schema 3 needs a certificate of schema 2, got 1"),
 ]  # fmt: skip
 
 

@@ -23,20 +23,16 @@ from logiclens.cli.options import (
     TABLE,
     TARGET,
     TEACHER,
-    Against,
     By,
     Command,
     Cuts,
     Data,
     Delimiter,
-    Encoding,
     Engine,
     Engines,
     ExplainOutputs,
     GivenRow,
     Json,
-    Memory,
-    Method,
     Missing,
     Model,
     NoNotes,
@@ -46,7 +42,6 @@ from logiclens.cli.options import (
     Sheet,
     TableSource,
     known_format,
-    processes,
 )
 from logiclens.errors import LogicLensError
 from logiclens.export.registry import FORMATS, format_names, help_lines
@@ -119,29 +114,6 @@ def explain(
     ] = None,
     json: Json = None,
     by: By = None,
-    stability: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=2,
-            help="Train again on N resamples and print how often each rule recurs. Example: --stability 20",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
-    stable: Annotated[
-        bool,
-        typer.Option(
-            "--stable",
-            help="Use only concepts that recur in at least half of the resampled row sets.",
-            rich_help_panel=RULES,
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Number of processes for --stability. Default: 1.", rich_help_panel=MEASURING
-        ),
-    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(
@@ -217,14 +189,6 @@ def explain(
             rich_help_panel=RULES,
         ),
     ] = None,
-    score_against: Annotated[
-        Against | None,
-        typer.Option(
-            metavar="WHAT",
-            help="What the rules match: network (its answers) or labels. Default: cross-validation chooses.",
-            rich_help_panel=RULES,
-        ),
-    ] = None,
     knowledge: Annotated[
         Path | None,
         typer.Option(
@@ -233,23 +197,6 @@ def explain(
             rich_help_panel=RULES,
         ),
     ] = None,
-    knowledge_cost: Annotated[
-        bool,
-        typer.Option(
-            "--knowledge-cost",
-            help="Also learn without --knowledge, and print both results on the same held-out rows.",
-            rich_help_panel=MEASURING,
-        ),
-    ] = False,
-    row_values: Annotated[
-        bool,
-        typer.Option(
-            "--row-values",
-            help="Put the raw values of up to 1,000 held-out rows, in the columns of the rules, into the page, the "
-            "folder and the JSON: “Try it” then starts from them. Default: no raw value.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
     protected: Annotated[
         str | None,
         typer.Option(
@@ -277,13 +224,6 @@ def explain(
             rich_help_panel=MEASURING,
         ),
     ] = None,
-    date_parts: Annotated[
-        bool,
-        typer.Option(
-            help="Also look for conditions on month, weekday and hour of dates, and on the days between two dates.",
-            rich_help_panel=RULES,
-        ),
-    ] = True,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -296,16 +236,7 @@ def explain(
     ] = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
-    method: Annotated[
-        Method,
-        typer.Option(
-            metavar="HOW",
-            help="How to find formulas: search, or paper (the extraction of the AAAI 2022 paper).",
-            rich_help_panel=RULES,
-        ),
-    ] = Method.search,
     seed: Annotated[
         int,
         typer.Option(
@@ -313,7 +244,6 @@ def explain(
         ),
     ] = 0,
     engine: Engine = None,
-    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """Learn rules from a table and print them.
@@ -330,16 +260,14 @@ def explain(
       logiclens explain patients.csv --target died --exact --save model
       logiclens explain credit.parquet --target status --positive default --by sex
       zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
-      logiclens explain patients.csv --target died --stability 20 --report rules.html
-      logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb --memory 4GB
+      logiclens explain patients.csv --target died --report rules.html
+      logiclens explain 'lake/2026/*.parquet' --target churned --engine duckdb
     """
     from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = ExplainOutputs(folds or 0, stability, by, save, report, json, jobs, knowledge_cost, row_values)
+    wanted = ExplainOutputs(folds or 0, by, save, report, json)
     wanted.check(data=data)
     known = _knowledge(knowledge, protected)
-    if knowledge_cost and knowledge is None:
-        raise LogicLensError("--knowledge-cost compares with a fit without knowledge: say --knowledge FILE too.")
     if weight is not None and folds:
         raise LogicLensError("cross-validation counts every row once: leave out --folds or --weight.")
     if split_by_time is not None and folds:
@@ -352,7 +280,6 @@ def explain(
         "--folds": folds,
         "--delimiter": delimiter,
         "--missing": missing,
-        "--encoding": encoding,
         "--sheet": sheet,
         "--teacher-column": teacher_column,
         "--knowledge": knowledge,
@@ -370,8 +297,6 @@ def explain(
         raise LogicLensError(f"--above must be a finite number, got {above}.")
     if min_support is not None and not math.isfinite(min_support):
         raise LogicLensError(f"--min-support must be a finite number from 0 on, got {min_support}.")
-    if score_against is not None and teacher_column is not None:
-        raise LogicLensError("rules that explain a teacher match its answers: leave out --score-against.")
     if teacher_class is not None and teacher_column is None:
         raise LogicLensError("--teacher-class says what the numbers of a column are: say --teacher-column COLUMN too.")
     if teacher_column is not None and folds:
@@ -389,10 +314,8 @@ def explain(
             "--teacher-column": teacher_column,
             "--delimiter": delimiter,
             "--missing": missing,
-            "--encoding": encoding,
             "--sheet": sheet,
             "--engine": engine,
-            "--memory": memory,
         }
         if named := [option for option, value in about_table.items() if value]:
             raise LogicLensError(
@@ -400,10 +323,8 @@ def explain(
                 f"logiclens explain DATA {named[0]} ..."
             )
     elif target is None:
-        _list_columns(
-            data, engine, memory, refused, TableSource(data, delimiter, tuple(missing or ()), encoding, sheet), quiet
-        )
-    elif (asked := counting(data, engine, memory, refused)) is not None:
+        _list_columns(data, engine, refused, TableSource(data, delimiter, tuple(missing or ()), sheet), quiet)
+    elif (asked := counting(data, engine, refused)) is not None:
         if by is not None:
             raise LogicLensError(
                 "rows that an engine counts are held out without their columns, so that --by cannot tell them apart: "
@@ -412,26 +333,22 @@ def explain(
         lake = open_lake(asked, target, drop=tuple(drop or ()))
     else:
         # Before anything heavy is loaded: what is wrong with a table is told at once.
-        reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+        reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
         known, watched = _watching(known, tuple(drop or ()))
         roles = ColumnRoles(target, tuple(drop or ()), weight, teacher_column, group, cut, watched)
         problem = read_problem(reading, roles)
         check_by(problem, by)
     from logiclens.cli.explain import explain_lake, explain_table, recorded_teacher
-    from logiclens.concepts.booleaniser import Booleaniser
     from logiclens.estimator.classifier import EntropyClassifier
 
     model = EntropyClassifier(
-        cuts.value if date_parts else Booleaniser(cuts.value, date_parts=False),
+        cuts.value,
         exact=exact,
-        stable=stable,
         teacher=recorded_teacher(problem, teacher_class),
         max_literals=max_literals,
         min_support=min_support,
-        score_against=None if score_against is None else score_against.value,
         class_weight="balanced" if balanced else None,
         knowledge=known,
-        method="paper" if method is Method.paper else "search",
         positive=positive,
         set_aside=set_aside,
         above=above,
@@ -439,7 +356,7 @@ def explain(
         split_by_time=split_by_time,
         random_state=seed,
     )
-    with processes(jobs), silence(quiet):
+    with silence(quiet):
         if lake is not None:
             explain_lake(lake, model, wanted, quiet=quiet)
         else:
@@ -566,10 +483,8 @@ def predict(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     engine: Engine = None,
-    memory: Memory = None,
     quiet: NoNotes = False,
 ) -> None:
     """Predict the class of each row of a table, with its probability.
@@ -586,7 +501,7 @@ def predict(
       logiclens predict model new.csv
       logiclens predict model new.csv --why --keep patient_id -o predictions.csv
       cat new.csv | logiclens predict model - --json -
-      logiclens predict model 'lake/2027/*.parquet' -o answers.parquet --memory 4GB
+      logiclens predict model 'lake/2027/*.parquet' -o answers.parquet
     """
     from logiclens.cli.predict import predict_lake, predict_table
     from logiclens.cli.tables import counting
@@ -596,13 +511,12 @@ def predict(
         "--json": json,
         "--delimiter": delimiter,
         "--missing": missing,
-        "--encoding": encoding,
         "--sheet": sheet,
     }
-    if (asked := counting(data, engine, memory, refused, what="answers")) is not None:
+    if (asked := counting(data, engine, refused, what="answers")) is not None:
         predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
         return
-    reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
     predict_table(
         model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet,
         keep_formulas=keep_formulas,
@@ -624,10 +538,8 @@ def score(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     engine: Engine = None,
-    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure a saved model and its rules on a table with known classes.
@@ -644,22 +556,19 @@ def score(
     from logiclens.cli.score import score_lake, score_table
     from logiclens.cli.tables import counting
 
-    asked = counting(
-        data, engine, memory, {"--delimiter": delimiter, "--missing": missing, "--encoding": encoding, "--sheet": sheet}
-    )
+    asked = counting(data, engine, {"--delimiter": delimiter, "--missing": missing, "--sheet": sheet})
     if asked is not None:
         score_lake(model, asked, target=target, by=by, per_file=per_file, json=json, quiet=quiet)
         return
     if per_file:
         raise LogicLensError("--per-file tells the files of a folder or a pattern apart: name these, or use --by.")
-    reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
     score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
 
 
 def _list_columns(
     data: str,
     engine: Engines | None,
-    memory: str | None,
     refused: Mapping[str, object],
     reading: TableSource,
     quiet: bool,
@@ -668,7 +577,7 @@ def _list_columns(
     from logiclens.cli.columns import list_columns
     from logiclens.cli.tables import counting
 
-    if counting(data, engine, memory, refused) is not None:
+    if counting(data, engine, refused) is not None:
         raise LogicLensError("which column is to be explained? Say --target COLUMN.")
     raise list_columns(reading.table(), quiet=quiet)
 
@@ -679,12 +588,11 @@ def _row_source(
     rows: str | None,
     delimiter: str | None,
     missing: list[str] | None,
-    encoding: str | None,
     sheet: str | None,
 ) -> RowSource:
-    table = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
-    if table is None and (delimiter or missing or encoding or sheet):
-        raise LogicLensError("--delimiter, --missing, --encoding and --sheet are for a table: name it after MODEL.")
+    table = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
+    if table is None and (delimiter or missing or sheet):
+        raise LogicLensError("--delimiter, --missing and --sheet are for a table: name it after MODEL.")
     from logiclens.cli.questions import RowSource
 
     return RowSource(tuple(row or ()), table, rows)
@@ -699,7 +607,6 @@ def why(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
@@ -713,7 +620,7 @@ def why(
     """
     from logiclens.cli.questions import answer_why
 
-    answer_why(model, _row_source(row, data, rows, delimiter, missing, encoding, sheet), json=json, quiet=quiet)
+    answer_why(model, _row_source(row, data, rows, delimiter, missing, sheet), json=json, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="Find the smallest change that gives a row another class.")
@@ -747,7 +654,6 @@ def flip(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
@@ -764,7 +670,7 @@ def flip(
     """
     from logiclens.cli.questions import answer_flip
 
-    source = _row_source(row, data, rows, delimiter, missing, encoding, sheet)
+    source = _row_source(row, data, rows, delimiter, missing, sheet)
     answer_flip(model, source, to=to, of=of, freeze=freeze or (), json=json, quiet=quiet)
 
 
@@ -907,7 +813,6 @@ def diff(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
@@ -925,7 +830,7 @@ def diff(
 
     reading = None
     if data is not None:
-        reading = TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+        reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 
@@ -965,7 +870,6 @@ def edit(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
@@ -994,7 +898,7 @@ def edit(
     """
     from logiclens.cli.edit import EditOptions, edit_model
 
-    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
     edit_model(model, script, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
@@ -1015,7 +919,6 @@ def import_(
     json: Json = None,
     delimiter: Delimiter = None,
     missing: Missing = None,
-    encoding: Encoding = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
 ) -> None:
@@ -1031,7 +934,7 @@ def import_(
     """
     from logiclens.cli.edit import EditOptions, import_rules
 
-    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), encoding, sheet)
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
     import_rules(file, model, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 

@@ -32,7 +32,7 @@ from logiclens.estimator.inputs import RecordedAnswers
 from logiclens.estimator.persistence import classifier_files
 from logiclens.explain.result import Explanation
 from logiclens.formula.predicate import label_array
-from logiclens.report.measurement import Source, compared, result_of
+from logiclens.report.measurement import Source, result_of
 from logiclens.report.page import render
 from logiclens.report.result import Result
 from logiclens.storage import check_model_target, sealed
@@ -58,7 +58,7 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Exp
     model.fit(problem.frame, problem.target, problem.weight, groups=problem.groups)
     tell(
         model, _source(problem), wanted, printer, begun=begun, by=subgroups(problem, wanted.by), notes=problem.notes,
-        folds=folds, problem=problem,
+        folds=folds,
     )  # fmt: skip
 
 
@@ -106,7 +106,6 @@ def tell(
     by: Any = None,
     notes: Sequence[str] = (),
     folds: CrossValidation | None = None,
-    problem: Problem | None = None,
 ) -> None:
     """Explain a fitted model, measure it on held-out rows, write the outputs and print the rule sheet."""
     if model.set_aside_ is None:
@@ -114,13 +113,10 @@ def tell(
             f"of {model.n_rows_} rows the share that --set-aside asks for is none: there is nothing to measure on."
         )
     fitted = time.perf_counter()
-    explanation = model.explain(stability=wanted.stability)
+    explanation = model.explain()
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
-    measured = result_of(model, explanation, source, by=by, row_values=wanted.row_values)
+    measured = result_of(model, explanation, source, by=by)
     result = replace(measured, notes=(*notes, *measured.notes))
-    if wanted.knowledge_cost and problem is not None:
-        used = problem.frame.drop(columns=list(problem.watched))
-        result = compared(model, result, used, problem.target.to_numpy(), problem.weight, problem.groups)
     # Write before printing: the process ends when a reader closes the pipe.
     told = _write(model, explanation, result, wanted, {"seconds": seconds, "cross_validation": _metrics(folds)})
     if wanted.takes_standard_output:

@@ -130,7 +130,6 @@ def diff_models(before: Path, after: Path, *, reading: TableSource | None, json:
     _check_targets(before, after)
     content |= compared(old, new, reading)
     write_json(content, json)
-    # Exported rules of an earlier version do not know the name of the target.
     _print(Printer(quiet=quiet or json == STANDARD), content, (new if old.facts.target is None else old).class_heading)
     return bool(content["changed"])
 

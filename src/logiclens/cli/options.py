@@ -5,7 +5,7 @@ Nothing here loads pandas or torch, so that a mistake is told at once.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import quoted
 from logiclens.export.registry import FORMATS
 
 if TYPE_CHECKING:
@@ -56,20 +56,6 @@ TARGET, RULES, MEASURING = "Target", "Rules", "Measuring"
 READING, TEACHER, OUTPUT = "Reading the table", "Explaining another model", "Output"
 ROWS, CHANGE = "The row", "The change"
 """Headings of options in the help."""
-
-
-class Against(StrEnum):
-    """Values of --score-against."""
-
-    network = "network"
-    labels = "labels"
-
-
-class Method(StrEnum):
-    """Values of --method."""
-
-    search = "search"
-    paper = "paper"
 
 
 class Engines(StrEnum):
@@ -161,14 +147,6 @@ Missing: TypeAlias = Annotated[
         rich_help_panel=READING,
     ),
 ]
-Encoding: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Encoding of a text file. Default: UTF-8 or UTF-16. Example: --encoding cp1252",
-        rich_help_panel=READING,
-    ),
-]
 Sheet: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -183,37 +161,17 @@ Engine: TypeAlias = Annotated[
         rich_help_panel=READING,
     ),
 ]
-Memory: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Memory limit of DuckDB; above it the disk is used. Default: DuckDB's own. Example: --memory 4GB",
-        rich_help_panel=READING,
-    ),
-]
-
-
-def processes(jobs: int | None) -> AbstractContextManager[Any]:
-    """Return a context in which joblib runs `jobs` processes at a time, or what it runs anyway."""
-    if jobs is None:
-        return nullcontext()
-    import joblib
-
-    config: AbstractContextManager[Any] = joblib.parallel_config(n_jobs=jobs)
-    return config
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table to read: its name, its delimiter (detected if None), the texts that mean a missing value, and more.
-
-    `encoding` is that of a text file, `sheet` the name of a sheet of a workbook.
+    """A table to read: its name, its delimiter (detected if None), the texts that mean a missing value,
+    and the sheet of a workbook.
     """
 
     source: str
     delimiter: str | None = None
     missing: tuple[str, ...] = ()
-    encoding: str | None = None
     sheet: str | None = None
 
     def table(self) -> TableFile:
@@ -227,7 +185,6 @@ class TableSource:
             self.source,
             delimiter=self.delimiter,
             missing=self.missing,
-            encoding=self.encoding,
             sheet=self.sheet,
         )
 
@@ -241,7 +198,6 @@ class TableSource:
             self.source,
             delimiter=self.delimiter,
             missing=self.missing,
-            encoding=self.encoding,
             sheet=self.sheet,
         )
 
@@ -251,23 +207,15 @@ class ExplainOutputs:
     """Output options of `explain`."""
 
     folds: int = 0
-    stability: int | None = None
     by: str | None = None
     save: Path | None = None
     report: str | None = None
     json: str | None = None
-    jobs: int | None = None
-    knowledge_cost: bool = False
-    row_values: bool = False
 
     def check(self, *, data: str | None) -> None:
         """Refuse options that do not fit together and files that cannot be written, before any work."""
         from logiclens.cli.output import check_outputs, check_page_name
 
-        if self.stability is None and self.jobs is not None:
-            raise LogicLensError("--jobs is for resamples: say how many, for example --stability 20.")
-        if self.row_values and not (self.report or self.json or self.save):
-            raise LogicLensError("--row-values is about what is written: add --report, --save or --json.")
         check_outputs(self.report, self.json, data=data)
         check_page_name(self.report)
 

@@ -62,6 +62,8 @@ def predict_table(
             for write in writers:
                 write(table)
         n_rows = len(stream)
+        for note in stream.notes:
+            Printer(quiet=quiet).note(f"note: {note}")
     if out not in (None, STANDARD):
         Printer(quiet=quiet).note(f"{n_rows:,} rows are in {out}.")
 

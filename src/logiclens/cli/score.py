@@ -226,7 +226,7 @@ def _content(model: SavedModel, known: ScoredTable) -> Score:
         most_frequent=right(label_array([most] * len(labels)), labels),
         agreement=None if model.exact else right(known.by_rules, known.answers),
         macro_f1=statistics.macro_f1,
-        f1={told.name: None if told.decision is None else told.decision.f1 for told in statistics.classes},
+        f1={told.name: told.decision.f1 for told in statistics.classes},
         confusion=confused(known.answers, "the rules" if model.exact else "the network"),
         confusion_of_rules=confused(known.by_rules, "the rules"),
         statistics=statistics,

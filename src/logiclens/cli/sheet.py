@@ -51,17 +51,10 @@ equal on every row that the concepts of a class can have. What the committee tha
 1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
-READ_RECURRENCE = {
-    "bags": """
+READ_RECURRENCE = """
 Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
 bag. A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in
-only a few bags may be an accident of these rows: --stable makes rules of what recurs.""",
-    "resamples": """
-A rule recurs where it, or the same rule with thresholds at most one cut away, was found again on rows that were drawn
-with replacement. One that recurs in only a few resamples may be an accident of these rows.""",
-}
-READ_NO_RECURRENCE = """
-Other rows may give another formula that is about as good: --stability 20 shows which parts recur."""
+only a few bags may be an accident of these rows."""
 
 
 def print_sheet(printer: Printer, result: Result) -> None:
@@ -102,7 +95,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     if not any(rule.is_complement for rule in result.rules.rules):
         printer.say(_firing(result.firing), hang=0)
     printer.say()
-    recurrence = READ_NO_RECURRENCE if result.stability is None else READ_RECURRENCE[result.stability.drawn]
+    recurrence = "" if result.stability is None else READ_RECURRENCE
     shown = [metric.name for metric in result.metrics]
     form = READ_EXACT if result.exact else READ_FORMULA
     printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
@@ -137,12 +130,6 @@ def print_knowledge(printer: Printer, result: Result) -> None:
         for cost in result.costs:
             who = "the rules" if cost.answer is None else f"always {cost.answer}"
             printer.say(f"  {who:<38}{cost.total:>10,.6g}  {cost.mean:>8.3g}")
-    if result.knowledge_cost:
-        printer.say("\nlearned from the same rows with the knowledge and without it, on the same held-out rows")
-        printer.say(f"  {'':<38}{'with':>6}  {'without':>7}")
-        for line in result.knowledge_cost:
-            with_, without = (figure(value, line.unit, width=6) for value in (line.value, line.without))
-            printer.say(f"  {line.name:<38}{with_}  {without}")
     for column in result.protected:
         marked = "; ".join(rule.words for _, rule in all_rules(result) if uses(rule, column))
         printer.say(f"\nprotected column {column.column}: {f'used by {marked}' if marked else 'no rule uses it'}")
@@ -154,7 +141,7 @@ def print_knowledge(printer: Printer, result: Result) -> None:
                     mark = " [uses it]" if uses(rule, column) else ""
                     selects, right = share_words(rule.counted.support), share_words(rule.counted.confidence)
                     finds = share_words(rule.counted.coverage)
-                    decides = "" if rule.decided is None else f"; decides {count_text(rule.decided.total)}"
+                    decides = f"; decides {count_text(rule.decided.total)}"
                     printer.say(
                         f"      {rule.words}{mark}: fires on {selects}{decides}; right when it fires {right}; "
                         f"finds {finds}"
@@ -208,10 +195,8 @@ def print_subgroup(printer: Printer, group: SubgroupRecord, by: str, rules: Rule
         printer.say(f"  {rules.class_words(counted.name)}: {decision_line(counted.decision)}")
 
 
-def decision_line(decision: DecisionRecord | None) -> str:
+def decision_line(decision: DecisionRecord) -> str:
     """Return in one line how often the rules decide for a class and how often they are right."""
-    if decision is None:
-        return "what the rules decide was not counted"
     decided, total = count_text(decision.decided.hits), count_text(decision.decided.total)
     f1 = percent(decision.f1, 1)
     precision, recall = share_words(decision.precision), share_words(decision.recall)
@@ -282,7 +267,7 @@ def _numbers(rule: ReadRule) -> str:
     """Return the statistics of a rule in one line."""
     cube = rule.counted
     fires, total = count_text(cube.support.hits), count_text(cube.support.total)
-    decides = "" if rule.decided is None else f", decides {count_text(rule.decided.total)}"
+    decides = f", decides {count_text(rule.decided.total)}"
     lift = "" if cube.lift is None else f", {times(cube.lift)[0]} the average"
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
@@ -290,7 +275,7 @@ def _numbers(rule: ReadRule) -> str:
 
 
 def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
-    printer.say(f"\nchosen in how many of {stability.resamples} {stability.drawn}")
+    printer.say(f"\nchosen in how many of {stability.bags} bags")
     concepts, cubes = stability.concepts, stability.cubes
     for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
         printer.say(f"  {rules.class_words(name)}")

@@ -260,22 +260,21 @@ def _numbers(labels: pd.Series, target: str) -> pd.Series:
 
 @dataclass(frozen=True)
 class Counting:
-    """A table to be counted: its source, the engine, and the memory limit."""
+    """A table to be counted: its source and the engine."""
 
     source: str
     engine: Engine = "duckdb"
-    memory: str | None = None
 
     def table(self, *, per_file: bool = False) -> Any:
         """Return the table as one of Ibis."""
         # Imported here, because a command that reads a table does not need an engine.
         from logiclens.engine.lake import in_engine
 
-        return in_engine(self.source, self.engine, memory=self.memory, per_file=per_file)
+        return in_engine(self.source, self.engine, per_file=per_file)
 
 
 def counting(
-    data: str, engine: Engines | None, memory: str | None, refused: Mapping[str, object], *, what: str = "counts"
+    data: str, engine: Engines | None, refused: Mapping[str, object], *, what: str = "counts"
 ) -> Counting | None:
     """Return how an engine counts a table; None for a table that is read.
 
@@ -284,8 +283,6 @@ def counting(
     if engine is None and not names_several(data):
         if data.endswith(DATABASES):
             raise LogicLensError(f"{data} is a database, which is not read but counted: say --engine duckdb.")
-        if memory is not None:
-            raise LogicLensError("--memory is for rows that DuckDB counts: say --engine duckdb as well.")
         return None
     from logiclens.engine.lake import files_of
 
@@ -293,7 +290,7 @@ def counting(
     files_of(data)
     if wrong := [option for option, given in refused.items() if given]:
         raise LogicLensError(f"rows that an engine {what} take no {wrong[0]}.")
-    return Counting(data, "duckdb" if engine is None else engine.value, memory)
+    return Counting(data, "duckdb" if engine is None else engine.value)
 
 
 @dataclass(frozen=True, eq=False)

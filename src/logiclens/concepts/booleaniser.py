@@ -389,7 +389,7 @@ class Finding:
                 present = np.sort(order[: self.max_categories])
                 self._tell_ignored(column, n_categories, size[present].sum() / size.sum())
             elif len(present) == 2 and not has_missing and asked:
-                # A required rule names one of two categories: both are concepts, so that neither is turned around.
+                # A required rule names one of two categories: both are concepts.
                 first, last = (Predicate(column.name, "==", column.categories[i]) for i in present)
                 self.opposites |= {str(first): last, str(last): first}
             elif len(present) == 2 and not has_missing:

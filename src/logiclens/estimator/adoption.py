@@ -180,7 +180,6 @@ def _extended(schema: Schema, rules: RuleSet) -> Schema:
             if meant.operator != ">=":
                 raise LogicLensError(f"{quoted(meant.column)} is rescaled, so that it can only be asked by '>='.")
             scales[name] = (meant.kind.number(meant.value), soft[0][1])
-    # Models of earlier versions are in the order of the table.
     by_name, own = tuple(sorted(schema.columns)), list(schema.predicates)
     is_by_name = list(_in_order(schema.predicates, by_name)) == own
     predicates = _in_order({**schema.predicates, **new}, by_name if is_by_name else schema.columns)

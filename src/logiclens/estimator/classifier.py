@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
-from logiclens.constraints import flag, whole_number
+from logiclens.constraints import flag
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, collected_warnings, quoted, warn, within_memory
 from logiclens.estimator.adoption import adopted
@@ -54,7 +54,6 @@ from logiclens.estimator.on_engine import (
     table_in_engine,
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
-from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import (
@@ -70,7 +69,6 @@ from logiclens.estimator.training import (
     Begun,
     Trained,
     concept_frequencies,
-    resampled_formulas,
     stated_formulas,
     train_all,
 )
@@ -80,7 +78,6 @@ from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.decision import idle_cubes
 from logiclens.explain.exact import compiled_network, explain_exact
 from logiclens.explain.local import LocalExplanation, explain_rows
-from logiclens.explain.own_teacher import ScoreAgainst
 from logiclens.explain.reading import Reading, read
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
@@ -273,12 +270,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         committee: the number of networks that are trained on bags of the rows and predict together: 3, 6, 10, 15 and so
             on, one for each pair of row groups. With 1 or 2 the labels teach the search, because there are too few
             bags. Default: None, which is 10, or 1 with `method="paper"`.
-        stable: whether rules use only concepts that recur on at least half of the bags. Default: False.
         teacher: a fitted model with `predict_proba` or `predict` on the raw table. The rules then explain it: they
             match its answers instead of the committee's, and fidelity to it chooses their length. `clone` keeps it
             fitted; `save` does not store it. Default: None.
         hidden: the widths of the hidden layers of each head. Default: (20,).
-        shared_tail: whether heads share the layers behind the entropy layer. Default: False.
         temperature: τ; lower values leave fewer concepts relevant. Default: 1.
         penalty_weight: λ, the weight of the entropy loss; higher values leave fewer concepts relevant. Default: 0.001.
         epochs: passes over the data; the best validation epoch is kept. More than 10,000 distinct rows are learned in
@@ -301,12 +296,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model. Default: None.
         method: how formulas are found: `"search"`, or `"paper"`, the paper's extraction from one network. Default:
             `"search"`.
-        score_against: what the search matches: the committee's out-of-bag answers (`"network"`) or the labels
-            (`"labels"`). Default: None, cross-validation chooses.
-        max_cubes: the most cubes in the formula of a class. Default: None, no limit.
         max_literals: the most literals in the formula of a class. Default: None, no limit.
-        price: the macro-F1 that a literal must earn, which determines the length. Default: None, cross-validation
-            chooses.
         min_support: the weight of rows of its class that each cube must cover alone, at most a quarter of the class.
             Default: None, which is 5 or 0.5% of the class, whichever is more.
         positive: the class that is stated, by its name: of two classes its rules are printed, and the other one is
@@ -372,7 +362,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _origin: Mapping[str, Any]
     _bound: BoundKnowledge | None
     _protected: dict[str, NDArray[np.object_]]
-    _unit: NDArray[np.intp] | None
 
     def __init__(
         self,
@@ -380,10 +369,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         exact: bool = False,
         committee: int | None = None,
-        stable: bool = False,
         teacher: Any = None,
         hidden: Sequence[int] = (20,),
-        shared_tail: bool = False,
         temperature: float = 1.0,
         penalty_weight: float = 1e-3,
         epochs: int = 500,
@@ -396,10 +383,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: Sequence[float] | Mapping[Any, float] | Literal["balanced"] | None = None,
         knowledge: Knowledge | None = None,
         method: Literal["search", "paper"] = "search",
-        score_against: ScoreAgainst | None = None,
-        max_cubes: int | None = None,
         max_literals: int | None = None,
-        price: float | None = None,
         min_support: float | None = None,
         positive: Any = None,
         resolve: Resolve = "order",
@@ -412,10 +396,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.booleanise = booleanise
         self.exact = exact
         self.committee = committee
-        self.stable = stable
         self.teacher = teacher
         self.hidden = hidden
-        self.shared_tail = shared_tail
         self.temperature = temperature
         self.penalty_weight = penalty_weight
         self.epochs = epochs
@@ -428,10 +410,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.knowledge = knowledge
         self.method = method
-        self.score_against = score_against
-        self.max_cubes = max_cubes
         self.max_literals = max_literals
-        self.price = price
         self.min_support = min_support
         self.positive = positive
         self.resolve = resolve
@@ -624,10 +603,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
         """Store the trained network and what was learned with it."""
-        ready, trained = state_positively(begun.ready, trained)
+        ready = begun.ready
         X, y = begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
-        self.classes_, self.table_, self._unit = ready.classes, table, ready.unit
+        self.classes_, self.table_ = ready.classes, table
         held = 0 if ready.validation is None else ready.validation.n_counted
         self.parts_ = {"train": ready.train.n_counted, "validation": held}
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
@@ -1127,22 +1106,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         importances: NDArray[np.float64] = summed / summed.sum()
         return importances
 
-    def explain(
-        self, X: Any = None, y: Any = None, *, exclusive: bool = True, stability: int | None = None
-    ) -> Explanation:
+    def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags of the committee, or on resamples of the
-        rows.
+        The explanation says how often each concept and cube recurs on the bags of the committee.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
                 None, the training rows.
-            y: the labels of other rows; the paper's method needs them only with `score_against="labels"`. Default:
-                None.
+            y: the labels of other rows. Default: None.
             exclusive: whether formulas rely on exclusive groups, such as the categories of a column, instead of
                 spelling them out. Default: True.
-            stability: the number of resamples to count recurrence on, at least 2. Default: None, the bags.
         """
         self._check_fitted()
         flag().check("exclusive", exclusive)
@@ -1151,14 +1125,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_method()
         with within_memory(), collected_warnings() as sentences, working(bool(self.verbose)):
             explanation = self._explanation(self.table_ if X is None else self._table(X, y), exclusive)
-            explanation = self._resampled(explanation, stability)
         for sentence in sentences:
             # Warn at the caller's line.
             warn(sentence, stacklevel=2)
         return explanation
 
     def _explanation(self, table: ConceptTable, exclusive: bool) -> Explanation:
-        """Return the formula of each class on some rows, without recurrence on resamples."""
+        """Return the formula of each class on some rows."""
         if self._is_exact:
             if not exclusive:
                 raise LogicLensError("the formulas of an exact model are certified as they are: leave out exclusive.")
@@ -1169,7 +1142,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.network_,
             table,
             method="paper",
-            score_against=self.score_against or "network",
             answer=self._answer,
             exclusive=exclusive,
         )
@@ -1202,32 +1174,11 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         bags = zip(*(choice.bags for choice in choices), strict=True)
         runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, drawn="bags", cuts=self._cuts)
+        return selection_frequencies(names, runs, chosen=self.learned_.formulas, cuts=self._cuts)
 
     @property
     def _cuts(self) -> dict[str, Cut]:
         return cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
-
-    def _resampled(self, explanation: Explanation, n_resamples: int | None) -> Explanation:
-        """Return the explanation with recurrence on resamples instead of bags, if a number is given."""
-        if n_resamples is None:
-            return explanation
-        names, choices = self.schema_.class_names, self.learned_.choices if hasattr(self, "learned_") else ()
-        # Formulas that are spelled out contain cubes that the search never saw.
-        chosen = self.learned_.formulas if choices else explanation.formulas
-        whole_number(2).check("stability", n_resamples)
-        if not hasattr(self, "table_"):
-            raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
-        if self.teacher is not None:
-            raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
-        seed = seed_of(self.random_state)
-        with working(bool(self.verbose)):
-            runs = list(
-                resampled_formulas(self, self.classes_, self.table_, int(n_resamples), seed, choices, self._unit)
-            )
-        found = selection_frequencies(names, runs, chosen=chosen, cuts=self._cuts)
-        # The rules keep their recurrence on the bags.
-        return replace(explanation, model_rules=explanation.rules, stability=found)
 
     @within_memory()
     def statistics(
@@ -1472,7 +1423,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _plan(model: EntropyClassifier, rows: Any) -> dict[str, float]:
     """Return the steps that a fit will take, with their usual shares of the time."""
     plan = {COUNTING if is_lake(rows) else CUTTING: PLAN[CUTTING], STEP: PLAN[STEP]}
-    return plan if model.method == "paper" else plan | {SEARCHING: PLAN[SEARCHING] * (2 if model.stable else 1)}
+    return plan if model.method == "paper" else plan | {SEARCHING: PLAN[SEARCHING]}
 
 
 def _one_of(y: Any, target: str | None) -> Any:

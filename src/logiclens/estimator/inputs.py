@@ -496,7 +496,7 @@ class Prepared:
     `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
     another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split,
     `time_note` how it treats time, `unit_note` which rows it keeps together. `target_cuts` are the cuts of a target of
-    numbers. `unit` are the units of the rows of `table`; None: its rows are separate observations.
+    numbers.
     """
 
     table: ConceptTable
@@ -513,7 +513,6 @@ class Prepared:
     target_cuts: TargetCuts | None = None
     time_note: str | None = None
     unit_note: str | None = None
-    unit: NDArray[np.intp] | None = None
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

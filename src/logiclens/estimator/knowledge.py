@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, Wanted
 from logiclens.concepts.concept_table import ConceptTable
@@ -139,7 +138,7 @@ def rule_bounds(bound: BoundKnowledge, ready: Prepared) -> RuleBounds:
 
 
 def fitted_bounds(model: EntropyClassifier) -> RuleBounds | None:
-    """Return what binds the search on resamples of the rows of a fitted model."""
+    """Return what binds the search on the rows of a fitted model."""
     bound = getattr(model, "_bound", None)
     return None if bound is None else _rule_bounds(bound, model.schema_, ())
 
@@ -152,14 +151,6 @@ def _rule_bounds(bound: BoundKnowledge, schema: Schema, cuttings: Sequence[Cutti
         {name: other for one in every for name, other in one.opposites.items()},
         {name: hidden.column for one in every for name, hidden in one.memberships.items()},
     )
-
-
-def without_rows(model: EntropyClassifier) -> EntropyClassifier:
-    """Return the settings of a model and what its knowledge means, for a worker that is sent rows."""
-    made: EntropyClassifier = clone(model)
-    if getattr(model, "_bound", None) is not None:
-        made._bound, made.schema_ = model._bound, model.schema_
-    return made
 
 
 def _meanings(schema: Schema, cuttings: Sequence[Cutting]) -> dict[str, Predicate]:

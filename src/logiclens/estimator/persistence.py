@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +172,6 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
             "n_concepts": network.n_concepts,
             "n_heads": network.n_classes,
             "hidden": [int(width) for width in network.hidden],
-            "shared_tail": network.shared_tail,
             "temperature": network.entropy.temperature,
             "activation": "relu",
             "members": None if members is None else len(members),
@@ -193,7 +192,6 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
         "metrics": dict(model.metrics),
         "data_sha256": model.data_sha256,
         "target": model.target,
-        # Only where it says something, so that earlier versions read the other folders.
         **({} if model.target_cuts is None else {"target_cuts": list(model.target_cuts.thresholds)}),
     }
 
@@ -237,7 +235,6 @@ def _built(record: ModelRecord, generator: torch.Generator | None = None) -> Ent
             built.n_concepts,
             built.n_heads,
             built.hidden,
-            built.shared_tail,
             temperature=built.temperature,
             generator=generator,
         )
@@ -385,9 +382,6 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
         settings["booleanise"] = _booleanise(settings["booleanise"])
         if settings.get("knowledge") is not None:
             settings["knowledge"] = Knowledge.from_dict(settings["knowledge"])
-        # Models from before the search had a limit of concepts, which the search does not have.
-        if settings.pop("max_concepts", None) is not None:
-            settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
         check_settings(model)
     except (TypeError, KeyError) as error:
@@ -406,9 +400,7 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
     if stored.rules is not None:
-        facts = stored.rules.facts
-        # Earlier versions did not tell the rules which columns there are.
-        model._rules = replace(stored.rules, facts=replace(facts, kinds=facts.kinds or stored.schema.column_kinds))
+        model._rules = stored.rules
     return model
 
 
@@ -422,7 +414,6 @@ def _settings(model: EntropyClassifier) -> dict[str, Any]:
     settings = model.get_params(deep=False) | {"teacher": None}
     # How a fit was watched is no property of the model.
     del settings["verbose"]
-    # Only where there is some, so that earlier versions read the other folders.
     del settings["knowledge"]
     del settings["positive"]
     if model.positive is not None:

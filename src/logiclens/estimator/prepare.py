@@ -265,7 +265,6 @@ def _split(
         known.classes,
         schema,
         fitted,
-        unit=distinct.unit[distinct.weight > aside],
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 
@@ -321,8 +320,7 @@ def _in_groups(
         whole = _table(schema, values, known.codes[places], distinct.weight)
         set_aside = _set_aside(whole, raw, distinct, aside)
     return Prepared(
-        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped,
-        unit=unit,
+        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped
     )  # fmt: skip
 
 
@@ -524,8 +522,7 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
     if ready.grouped is not None:
         grouped = replace(ready.grouped, cut=replace(ready.grouped.cut, validation=held))
         return replace(ready, validation=held, grouped=grouped)
-    unit = None if ready.unit is None else np.append(ready.unit, np.full(len(held), -1))
-    return replace(ready, table=ready.table.append(held), validation=held, unit=unit)
+    return replace(ready, table=ready.table.append(held), validation=held)
 
 
 def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:

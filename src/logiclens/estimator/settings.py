@@ -14,7 +14,7 @@ from logiclens.concepts.booleaniser import HOW, Booleaniser
 from logiclens.concepts.splits import SEED
 from logiclens.constraints import Constraint, check_all, flag, is_whole, number, one_of, optional, share, whole_number
 from logiclens.errors import LogicLensError, nearest, quoted, quoted_names
-from logiclens.explain.length import LIMITS, SHARES, SearchConfig
+from logiclens.explain.length import LIMITS, SearchConfig
 from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.target_cuts import MOST_CLASSES
 from logiclens.train.config import CONSTRAINTS as TRAINING
@@ -53,10 +53,8 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     ),
     "exact": flag(),
     "committee": optional(whole_number(1, MOST_NETWORKS)),
-    "stable": flag(),
     "teacher": optional(Constraint("a fitted model with predict_proba or predict", _can_teach)),
     "hidden": Constraint(f"a list of widths, whole numbers from 1 to {WIDEST:,}, such as (20,)", _are_widths),
-    "shared_tail": flag(),
     "temperature": number(f"a number above 0 and up to {HOTTEST:,}", lambda value: 1e-30 < value <= HOTTEST),
     "penalty_weight": TRAINING["penalty_weight"],
     "epochs": TRAINING["epochs"],
@@ -72,10 +70,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "positive": optional(
         Constraint("the name of a class", lambda value: isinstance(value, str | int | float | np.generic))
     ),
-    "score_against": optional(one_of(("network", "labels")), "None to let cross-validation choose"),
-    "max_cubes": LIMITS["max_cubes"],
     "max_literals": LIMITS["max_literals"],
-    "price": LIMITS["price"],
     "min_support": LIMITS["min_support"],
     "resolve": one_of(("order", "confidence", "none")),
     "above": optional(number("a finite number", lambda value: math.isfinite(value))),
@@ -89,12 +84,8 @@ CONSTRAINTS: Mapping[str, Constraint] = {
 def check_settings(model: EntropyClassifier) -> None:
     """Refuse settings that are invalid for any rows, and settings that exclude each other."""
     check_all(CONSTRAINTS, model.get_params(deep=False))
-    if model.method == "paper" and (model.exact or model.stable or model.teacher is not None):
-        raise LogicLensError(
-            "exact, stable and teacher need method='search' (--method search): the paper's extraction has none of them."
-        )
-    if model.teacher is not None and model.score_against is not None:
-        raise LogicLensError("rules that explain a teacher match its answers: leave out score_against.")
+    if model.method == "paper" and (model.exact or model.teacher is not None):
+        raise LogicLensError("exact and teacher need method='search': the paper's extraction has neither of them.")
     if model.above is not None and model.quantiles is not None:
         raise LogicLensError("above and quantiles are two ways to cut a target: leave out one of them.")
     if model.split_by_time is not None:
@@ -115,7 +106,7 @@ def check_settings(model: EntropyClassifier) -> None:
 def _check_knowledge(model: EntropyClassifier, knowledge: Knowledge) -> None:
     if model.method == "paper" and (knowledge.binds_rules or knowledge.preferred_columns):
         raise LogicLensError(
-            "knowledge about conditions, rules, directions and costs needs method='search' (--method search): the "
+            "knowledge about conditions, rules, directions and costs needs method='search': the "
             "paper's extraction takes forbidden_columns, late_columns and protected_columns only."
         )
     if model.class_weight is not None and any(known.has_costs for known in knowledge.classes.values()):
@@ -137,8 +128,6 @@ def _check_committee(model: EntropyClassifier, size: int) -> None:
     n_groups = (1 + math.isqrt(1 + 8 * size)) // 2
     if size not in (1, 2) and n_groups * (n_groups - 1) // 2 != size:
         raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
-    if size in (1, 2) and (model.score_against == "network" or model.stable) and model.method != "paper":
-        raise LogicLensError(f"stable and score_against='network' need bags: leave out committee={size}.")
     if model.method == "paper" and size != 1:
         raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
 
@@ -194,6 +183,4 @@ def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:
 
 def search_config(model: EntropyClassifier, names: Sequence[str]) -> SearchConfig:
     """Return the settings of the search for the rules of some classes."""
-    shares = {None: SHARES, "network": (1.0,), "labels": (0.0,)}[model.score_against]
-    stated = place_of_positive(model, names)
-    return SearchConfig(model.max_literals, model.max_cubes, model.price, model.min_support, shares, stated=stated)
+    return SearchConfig(model.max_literals, model.min_support, stated=place_of_positive(model, names))

@@ -1,31 +1,26 @@
-"""Training of the networks of a classifier and search for its formulas; also on resamples."""
+"""Training of the networks of a classifier and search for its formulas."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
-import joblib
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.concepts.splits import Parcels, set_apart, split_groups
+from logiclens.concepts.splits import split_groups
 from logiclens.errors import collected_warnings
 from logiclens.estimator.inputs import listed_class_weight
-from logiclens.estimator.knowledge import fitted_bounds, without_rows
 from logiclens.estimator.settings import search_config
 from logiclens.explain.bounds import RuleBounds
-from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
-from logiclens.explain.choice import SEARCHING, Choice, LearnedRules, bag_cubes, learn_rules
-from logiclens.explain.classwise import explain_all
-from logiclens.explain.length import FAR_ROWS
+from logiclens.explain.candidates import formula_of
+from logiclens.explain.choice import SEARCHING, Choice, LearnedRules, learn_rules
 from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.layers import EntropyNet
@@ -33,11 +28,9 @@ from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress
 from logiclens.train.committee import (
     BAG,
-    MANY_CLASSES,
     Committee,
     CutRows,
     GroupedRows,
-    Taught,
     bag_size,
     n_groups_for,
     teacher_of,
@@ -57,8 +50,6 @@ BATCH = 2_048
 """The rows of a mini-batch."""
 PATIENCE = 5
 """Epochs without improvement after which training stops, for tables so wide that bags must be small."""
-AT_A_TIME = 20
-"""The number of resamples whose networks are trained in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +98,6 @@ class Begun:
             rows.n_concepts,
             len(rows.class_names),
             model.hidden,
-            model.shared_tail,
             temperature=float(model.temperature),
             generator=generator,
         )
@@ -197,7 +187,7 @@ def _settled(begun: Begun, networks: Sequence[EntropyNet], results: Sequence[Tra
     if begun.taught is not None:
         # The rules explain the other teacher: they match it, and fidelity to it chooses their length.
         config = replace(config, shares=(1.0,))
-    learned = learn_rules(teacher, config, _factors(begun), stable=model.stable)
+    learned = learn_rules(teacher, config, _factors(begun))
     return Trained(committee, replace(results[0], notes=data_notes(begun.rows)), learned)
 
 
@@ -210,89 +200,6 @@ def _factors(begun: Begun) -> NDArray[np.float64] | None:
     """Return the weight of each class."""
     weights = listed_class_weight(begun.model.class_weight, begun.classes)
     return None if weights is None or begun.is_multilabel else np.asarray(class_factors(weights, begun.rows))
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """One resample: how often each row was drawn, and the random seed of its network."""
-
-    weight: NDArray[np.float64]
-    seed: int
-
-
-def resampled_formulas(
-    model: EntropyClassifier,
-    classes: NDArray[np.generic],
-    table: ConceptTable,
-    n_resamples: int,
-    seed: int,
-    choices: Sequence[Choice] = (),
-    unit: NDArray[np.intp] | None = None,
-) -> Iterator[tuple[DNF | Complement, ...]]:
-    """Yield the formulas found on each of some resamples of the rows, drawn with replacement.
-
-    A network is trained on each resample and teaches the search, with the price and share of `choices`. The rows of a
-    `unit` are drawn together. The work runs in this process, or where a surrounding `joblib.parallel_config` sends it.
-    """
-    rng = np.random.default_rng(seed)
-    draws = (Draw(_drawn(table, rng, unit), int(rng.integers(2**32))) for _ in range(n_resamples))
-    n_jobs = max(1, joblib.effective_n_jobs(None))
-    size = min(AT_A_TIME, math.ceil(n_resamples / n_jobs))
-    # Workers need only the settings.
-    settings = without_rows(model) if n_jobs > 1 else model
-    parts = (list(islice(draws, size)) for _ in range(0, n_resamples, size))
-    parallel = joblib.Parallel(return_as="generator")
-    with Progress(n_resamples, "resamples") as progress:
-        done = 0
-        for formulas in parallel(
-            joblib.delayed(drawn_formulas)(settings, classes, table, part, choices, unit) for part in parts
-        ):
-            done += len(formulas)
-            progress.update(done)
-            yield from formulas
-
-
-def drawn_formulas(
-    model: EntropyClassifier,
-    classes: NDArray[np.generic],
-    table: ConceptTable,
-    draws: Sequence[Draw],
-    choices: Sequence[Choice],
-    unit: NDArray[np.intp] | None = None,
-) -> list[tuple[DNF | Complement, ...]]:
-    """Return the formulas of resamples whose networks are trained in one pass."""
-    begun, tables, bounds = [], [], fitted_bounds(model)
-    with collected_warnings():
-        for draw in draws:
-            drawn = table.weighing(draw.weight)
-            strata = None if drawn.is_multilabel else np.asarray(drawn.labels)
-            own = None if unit is None else unit[draw.weight > 0]
-            held = set_apart(strata, drawn.weight, model.validation, own)
-            rows, validation = drawn.weighing(drawn.weight - held), drawn.weighing(held) if held.any() else None
-            begun.append(Begun(model, classes, rows, validation, draw.seed, bounds=bounds))
-            tables.append(drawn)
-        trained = train_all(begun)
-        factors = [_factors(replace(one, rows=drawn)) for one, drawn in zip(begun, tables, strict=True)]
-        return [
-            _formulas(model, one, drawn, choices, own) for one, drawn, own in zip(trained, tables, factors, strict=True)
-        ]
-
-
-def _formulas(
-    model: EntropyClassifier,
-    trained: Trained,
-    rows: ConceptTable,
-    choices: Sequence[Choice],
-    factors: NDArray[np.float64] | None,
-) -> tuple[DNF | Complement, ...]:
-    if not choices:
-        return explain_all(trained.network, rows, method="paper").formulas
-    taught = Taught(rows, rows.weight, rows.weight[:, None] * probabilities(trained.network, rows))
-    table = SearchTable.of(taught, choices[0].names, factors, most=MOST_ROWS)
-    far = FAR_ROWS if len(choices) > MANY_CLASSES else None
-    config = replace(search_config(model, rows.class_names), bounds=fitted_bounds(model))
-    cubes = [bag_cubes(choice, table, config, far) for choice in choices]
-    return stated_formulas(choices, cubes, len(rows.class_names))
 
 
 def stated_formulas(
@@ -323,18 +230,3 @@ def concept_frequencies(
     for bag in range(n_bags):
         used.update({choice.names[code >> 1] for choice in choices for cube in choice.bags[bag] for code in cube})
     return {concept: n / n_bags for concept, n in used.items()}
-
-
-def _drawn(table: ConceptTable, rng: np.random.Generator, unit: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
-    """Draw as many rows, or units, as there are, with replacement; a class that is not drawn keeps one row.
-
-    Return the weights.
-    """
-    parcels = Parcels.of(None, table.weight, unit)
-    size = parcels.size
-    drawn = parcels.weights(rng.multinomial(int(size.sum()), size / size.sum()).astype(np.float64))
-    for column in (table.targets() > 0).T:
-        if column.any() and not drawn[column].any():
-            row = rng.choice(np.flatnonzero(column))
-            drawn[row] = table.weight[row] if parcels.is_whole[row] else 1
-    return drawn

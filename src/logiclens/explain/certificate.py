@@ -17,8 +17,6 @@ from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import json_sha256
 
 KIND, SCHEMA = "logiclens certificate", 2
-READABLE = (1, SCHEMA)
-"""Schemas that this version reads. Schema 1 had no compiled heads, no complements and no order of classes."""
 COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
 """Origins of the weights of a head."""
 NOT_COVERED = (
@@ -228,7 +226,6 @@ class Certificate:
             "resolve": None if rules is None else rules.resolve,
             "order": [] if rules is None else list(rules.order),
             "otherwise": None if rules is None else rules.otherwise,
-            # Only where it says something, so that earlier versions read the other certificates.
             **({"history": to_plain(history)} if history else {}),
             "does_not_cover": not_covered,
         }
@@ -245,9 +242,8 @@ def check_seal(content: Mapping[str, Any], name: str) -> None:
     Raises:
         LogicLensError: if the kind or schema is another, or the content differs from what was sealed.
     """
-    if content.get("kind") != KIND or content.get("schema") not in READABLE:
-        known = " or ".join(map(str, READABLE))
-        raise LogicLensError(f"{name} is not a logiclens certificate of schema {known}.")
+    if content.get("kind") != KIND or content.get("schema") != SCHEMA:
+        raise LogicLensError(f"{name} is not a logiclens certificate of schema {SCHEMA}.")
     rest = {key: value for key, value in content.items() if key != "certificate_sha256"}
     if content.get("certificate_sha256") != json_sha256(rest, ensure_ascii=False):
         raise LogicLensError(f"{name} was changed after it was made: its sha256 differs.")

@@ -525,7 +525,7 @@ class _How:
         if not isinstance(self.limits, FormulaLimits):
             raise LogicLensError(f"limits must be a logiclens.explain.FormulaLimits, got {quoted(self.limits)}.")
         if self.method == "paper" and self.limits != FormulaLimits():
-            raise LogicLensError("limits need method='search' (--method search): the paper's method has none.")
+            raise LogicLensError("limits need method='search': the paper's method has none.")
 
 
 def _paper_class(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:

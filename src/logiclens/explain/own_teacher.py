@@ -207,8 +207,7 @@ class OwnTeacher:
             return formula
         answers = formula.evaluate(self.reading.bits, table.names)
         found = minimise(self._truth_table(names, answers), positive=True).formula
-        few_cubes = self.limits.max_cubes is None or len(found) <= self.limits.max_cubes
-        return found if few_cubes and _length(found) < _length(formula) else formula
+        return found if _length(found) < _length(formula) else formula
 
     def _truth_table(self, names: Sequence[str], answers: NDArray[np.bool_]) -> TruthTable:
         """Return the truth table of the rows on some concepts, with some answers."""

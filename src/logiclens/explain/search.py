@@ -48,7 +48,6 @@ class Limits:
     """Upper limits on a formula; None is no limit."""
 
     max_literals: int | None = None
-    max_cubes: int | None = None
     per_cube: int = 0
     """Literals that each cube has beside those that are counted."""
 
@@ -56,17 +55,12 @@ class Limits:
         """Return what is left beside required cubes and literals."""
         if not bound.adds_cubes:
             return self
-        n_literals, n_cubes = sum(map(len, bound.fixed)), len(bound.fixed)
-        return Limits(
-            None if self.max_literals is None else max(0, self.max_literals - n_literals),
-            None if self.max_cubes is None else max(0, self.max_cubes - n_cubes),
-            len(bound.base),
-        )
+        n_literals = sum(map(len, bound.fixed))
+        return Limits(None if self.max_literals is None else max(0, self.max_literals - n_literals), len(bound.base))
 
     def allow(self, literals: NDArray[np.intp] | int, cubes: int) -> NDArray[np.bool_] | bool:
         """Return whether this number of literals in this number of cubes is allowed."""
-        few = True if self.max_literals is None else literals + self.per_cube * cubes <= self.max_literals
-        return few if self.max_cubes is None or cubes <= self.max_cubes else few & False
+        return True if self.max_literals is None else literals + self.per_cube * cubes <= self.max_literals
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import RECURS, recurrence_words
@@ -18,7 +18,6 @@ from logiclens.formula.text import format_formula
 from logiclens.words import for_reading, percent
 
 Chosen = TypeVar("Chosen", str, Cube)
-Drawn = Literal["bags", "resamples"]
 Cut = tuple[Hashable, int]
 """What a concept is about and, for thresholds of one column, its place among them in ascending order."""
 
@@ -47,27 +46,26 @@ class ClassStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """Selection frequencies over the bags of a committee, or over resamples of the explained rows.
+    """Selection frequencies over the bags of a committee.
 
     The thresholds are not fitted again, so that cubes can be compared. How far the thresholds themselves would move is
     not measured.
     """
 
-    n_resamples: int
+    n_bags: int
     classes: tuple[ClassStability, ...]
-    drawn: Drawn = "resamples"
 
     @for_reading
     def __str__(self) -> str:
         """Return the most frequent concepts and cubes of each class, and all cubes of the model's formula."""
-        lines = [f"chosen in how many of {self.n_resamples} {self.drawn}"]
+        lines = [f"chosen in how many of {self.n_bags} bags"]
         for counted in self.classes:
             lines.append(counted.name)
             told = [(concept, share) for concept, share in counted.concepts.items()][:8]
             lines += [f"  {percent(share):>5}  {concept}" for concept, share in told]
             for place, (cube, share) in enumerate(counted.cubes.items()):
                 if place < MOST_CUBES or cube in counted.chosen:
-                    words = recurrence_words(round(share * self.n_resamples), self.n_resamples)
+                    words = recurrence_words(round(share * self.n_bags), self.n_bags)
                     lines.append(f"  the cube {format_formula(DNF([cube]), 'unicode')} {words}")
         return "\n".join(lines)
 
@@ -77,16 +75,14 @@ def selection_frequencies(
     runs: Sequence[Sequence[DNF | Complement]],
     *,
     chosen: Sequence[DNF | Complement] = (),
-    drawn: Drawn = "resamples",
     cuts: Mapping[str, Cut] | None = None,
 ) -> Stability:
     """Return how often each concept and cube is in the formula of each class.
 
     Args:
         names: the classes.
-        runs: formulas of every bag or resample. The cubes of a complement are counted with the other class.
+        runs: formulas of every bag. The cubes of a complement are counted with the other class.
         chosen: formulas of the model; their cubes are included even if no run has them. Default: none.
-        drawn: what each run was made on. Default: `"resamples"`.
         cuts: see `cuts_of`. A cube then also counts if a run has one with the same columns and directions whose
             thresholds are at most one cut apart. Default: None, a cube counts only if a run has the cube itself.
     """
@@ -106,18 +102,18 @@ def selection_frequencies(
                 own,
             )
         )
-    return Stability(len(runs), tuple(classes), drawn)
+    return Stability(len(runs), tuple(classes))
 
 
 def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
     """Return the rules with the number of bags in which each cube recurs.
 
-    Cubes that are in no counted formula stay uncounted. Resamples are not bags: with resamples the rules are unchanged.
+    Cubes that are in no counted formula stay uncounted.
     """
-    if stability is None or stability.drawn != "bags":
+    if stability is None:
         return rules
     by_name = {one.name: one.cubes for one in stability.classes}
-    bags, made = stability.n_resamples, []
+    bags, made = stability.n_bags, []
     for rule in rules.rules:
         shares = by_name.get(rule.name, {})
         counts = {cube: round(shares[cube] * bags) for cube in rule.cubes if cube in shares}
@@ -135,7 +131,7 @@ def known_recurrence(rules: RuleSet) -> Stability | None:
         counts = _ranked({cube: rule.recurs[cube] for cube in rule.cubes if cube in rule.recurs})
         shares = {cube: count / rule.bags for cube, count in counts}
         classes.append(ClassStability(rule.name, {}, shares, rule.cubes))
-    return Stability(counted[0].bags, tuple(classes), "bags")
+    return Stability(counted[0].bags, tuple(classes))
 
 
 def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:

@@ -154,7 +154,7 @@ def to_pmml(rules: Any, *, target: str = "prediction") -> str:
     if parts := [p.origin for p in asked if p.origin is not None]:
         raise LogicLensError(
             f"PMML cannot hold {quoted(parts[0].name)}, which the rules are about, in a form that all readers know. "
-            "Export them as SQL or Python, or learn them with date_parts=False (--no-date-parts)."
+            "Export them as SQL or Python, or learn them with Booleaniser(date_parts=False)."
         )
     dates = [p.column for p in asked if p.kind.pmml_form == "iso text"]
     derived = [field for column in dict.fromkeys(dates) for field in derived_fields(_sayable(column), rules.columns)]

@@ -335,7 +335,7 @@ class Writer:
             raise LogicLensError(
                 f"{quoted(part.name)} has no tested form in the SQL of {self.dialect}: export the rules for "
                 f"{enumeration(sorted(DATE_PART_DIALECTS), last='or')}, or as Python (--to python), or learn them "
-                "without parts of dates, date_parts=False (--no-date-parts)."
+                "without parts of dates, Booleaniser(date_parts=False)."
             )
         columns = [self.column(name) for name in part.columns]
         if self.dialect == "sqlite":

@@ -25,8 +25,6 @@ from logiclens.tables.workbooks import LONGEST_TEXT, address, sheet_cells
 FIXED = ("rule", "use", "class", "comment", "trust", "stability")
 MEASURED = ("rows it fires on", "right when it fires", "finds")
 """Columns of statistics, which are empty where rules were not measured; nothing reads them back."""
-EARLIER = {"confidence": "trust", "precision when it fires": "right when it fires", "recall": "finds"}
-"""What earlier releases called columns."""
 Cell: TypeAlias = str | int | float | None
 CONDITION = "condition"
 SHEET = "rules"
@@ -175,7 +173,6 @@ def _columns(cells: Mapping[tuple[int, int], str], called: str) -> dict[str, lis
         if row != 1:
             continue
         title = text.strip().lower()
-        title = EARLIER.get(title, title)
         kind = CONDITION if title.startswith(CONDITION) else title
         if kind not in (*FIXED, *MEASURED, CONDITION):
             near = nearest(kind, [*FIXED, *MEASURED, f"{CONDITION} 1"])

@@ -20,7 +20,7 @@ from logiclens.formula.predicate import Predicate
 from logiclens.words import enumeration
 
 RECURS = 0.5
-"""Smallest share of the bags or resamples in which a choice must be found to count as recurring."""
+"""Smallest share of the bags in which a choice must be found to count as recurring."""
 
 FOUND_LEAST = " with the category found least"
 """What follows the recurrence of cubes that are read as one rule, where not all of them recur as often."""
@@ -74,7 +74,7 @@ class TableFacts:
 
 
 NO_FACTS = TableFacts()
-"""Nothing is known of the table, as for rules that were written by hand or by earlier versions."""
+"""Nothing is known of the table, as for rules that were written by hand."""
 
 
 def english(
@@ -545,21 +545,21 @@ def none_of(values: Sequence[str]) -> str:
 
 
 def recurs(count: int, total: int) -> bool:
-    """Return whether a choice was found in at least half of the bags or resamples.
+    """Return whether a choice was found in at least half of the bags.
 
     Args:
-        count: number of bags or resamples in which it was found.
-        total: number of bags or resamples.
+        count: number of bags in which it was found.
+        total: number of bags.
     """
     return count >= RECURS * total
 
 
 def recurrence_words(count: int, total: int, drawn: str = "") -> str:
-    """Return in words how many bags or resamples found a choice again, and whether that is less than half of them.
+    """Return in words how many bags found a choice again, and whether that is less than half of them.
 
     Args:
-        count: number of bags or resamples in which it was found.
-        total: number of bags or resamples.
+        count: number of bags in which it was found.
+        total: number of bags.
         drawn: plural noun for them, such as `"bags"`. Default: no noun.
 
     >>> recurrence_words(7, 10), recurrence_words(3, 10, "bags")

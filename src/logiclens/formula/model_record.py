@@ -7,8 +7,8 @@ needs no torch. `logiclens.estimator.persistence` writes the file and reads the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from logiclens.codec import OwnForm, from_plain, to_plain
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula import record
-from logiclens.formula.column_kinds import KINDS, ORDERS, TRUTH_VALUE, ColumnKind
+from logiclens.formula.column_kinds import KINDS, ORDERS, ColumnKind
 from logiclens.formula.date_parts import PART_KINDS
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
@@ -24,7 +24,7 @@ from logiclens.formula.packed_rows import check_names
 from logiclens.formula.predicate import Predicate, is_name_of
 from logiclens.formula.rules import DecisionRules
 from logiclens.formula.target_cuts import TargetCuts
-from logiclens.storage import CERTIFICATE, MODEL, RESULT, SCHEMA, ModelFolder, checked_path, open_folder, read_json
+from logiclens.storage import CERTIFICATE, MODEL, RESULT, ModelFolder, checked_path, open_folder, read_json
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,8 @@ class NetworkRecord:
     n_concepts: int
     n_heads: int
     hidden: tuple[int, ...]
-    shared_tail: bool
     temperature: float
     activation: str
-    # Earlier versions had no committees.
     members: int | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +52,7 @@ class NetworkRecord:
 
 @dataclass(frozen=True)
 class MetricsRecord:
-    """What was measured when the model was saved; nothing is decided by it. Earlier versions had no teacher."""
+    """What was measured when the model was saved; nothing is decided by it."""
 
     rows: int
     best_epoch: int
@@ -78,8 +76,7 @@ class CuttingRecord:
 
     kinds: Mapping[str, str]
     scales: Mapping[str, tuple[float, ...]]
-    # Earlier versions had no concepts that only the network sees.
-    memberships: Mapping[str, MembershipRecord] = field(default_factory=dict)
+    memberships: Mapping[str, MembershipRecord]
 
 
 def _read_predicate(entry: Any) -> Predicate:
@@ -97,7 +94,7 @@ RulesForm = Annotated[DecisionRules, OwnForm(record.to_dict, lambda content: rec
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """The content of `model.json`, of this schema or upgraded to it.
+    """The content of `model.json`.
 
     Raises:
         LogicLensError: if its parts contradict each other.
@@ -124,9 +121,7 @@ class ModelRecord:
     data_sha256: str
     target: str | None
     weights_sha256: str
-    # Folders of schema 1 were not sealed.
-    content_sha256: str | None = None
-    # Earlier versions did not cut targets.
+    content_sha256: str
     target_cuts: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -283,7 +278,7 @@ def _are_in_order(model: ModelRecord, columns: Sequence[str]) -> bool:
 
 def _check_order(model: ModelRecord) -> None:
     """Check that concepts are in the order of their columns, and thresholds rise, as they do when columns are cut."""
-    # Earlier versions cut columns in the order of the table, as columns without names still are.
+    # Columns without names are cut in the order of the table.
     if not any(_are_in_order(model, columns) for columns in (sorted(model.columns), model.columns)):
         raise LogicLensError("'concepts' must be in the order of the names of 'columns'")
     names, meant = list(model.predicates), list(model.predicates.values())
@@ -359,18 +354,16 @@ def _check_rules(model: ModelRecord) -> None:
 
 
 _NEEDED = (
-    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_cubes", "max_literals", "method",
-    "penalty_weight", "price", "random_state", "resolve", "score_against", "shared_tail", "temperature", "validation",
+    "booleanise", "class_weight", "epochs", "exact", "hidden", "learning_rate", "max_literals", "method",
+    "penalty_weight", "random_state", "resolve", "temperature", "validation",
 )  # fmt: skip
-"""Settings that every schema has."""
-_NEEDED_SINCE_3 = ("cuts_on", "max_distinct", "set_aside")
-"""Settings that schema 3 has too. Those that came later may be missing; they then have their defaults."""
+"""Settings that are always there."""
 
 
 def _check_settings(model: ModelRecord) -> None:
     """Check the settings that the model repeats; the estimator checks the others."""
     settings, network = model.settings, model.network
-    for name in (*_NEEDED, *(_NEEDED_SINCE_3 if model.schema == SCHEMA else ())):
+    for name in _NEEDED:
         if name not in settings:
             raise LogicLensError(f"'settings' lacks {quoted(name)}")
     if settings["exact"] is not model.exact:
@@ -378,7 +371,6 @@ def _check_settings(model: ModelRecord) -> None:
     if not model.exact:
         for name, built in (
             ("hidden", list(network.hidden)),
-            ("shared_tail", network.shared_tail),
             ("temperature", network.temperature),
         ):
             if settings[name] != built or isinstance(settings[name], bool) != isinstance(built, bool):
@@ -393,7 +385,7 @@ def _check_settings(model: ModelRecord) -> None:
 
 
 def read_record(folder: ModelFolder) -> ModelRecord:
-    """Return what `model.json` of a folder holds, of this schema or of an earlier one.
+    """Return what `model.json` of a folder holds.
 
     Raises:
         LogicLensError: in one sentence, if a field is missing, unknown or of another type, or if fields contradict
@@ -412,7 +404,7 @@ def read_record(folder: ModelFolder) -> ModelRecord:
 def read_content(content: Mapping[str, Any], name: str) -> ModelRecord:
     """Return the record of the content of `model.json`; `name` is what messages call it."""
     try:
-        return from_plain(ModelRecord, UPGRADES[content["schema"]](content), name)
+        return from_plain(ModelRecord, dict(content), name)
     except LogicLensError as error:
         reason = str(error).removesuffix(".")
         known = reason if name in reason else f"{name} contradicts itself or is incomplete: {reason}"
@@ -445,9 +437,7 @@ def _check_certificate(model: ModelRecord, rules: DecisionRules, certificate: Ma
         heads = [(entry["head"], entry["class"]) for entry in entries]
         formulas = {entry["head"]: _formula(entry) for entry in entries}
         others = {entry["head"]: entry.get("complement_of") for entry in entries}
-        # Schema 1 did not state how the classes are decided.
-        parts = () if certificate.get("schema") == 1 else ("resolve", "order", "otherwise")
-        decided = {part: certificate[part] for part in parts}
+        decided = {part: certificate[part] for part in ("resolve", "order", "otherwise")}
     except (KeyError, TypeError, AttributeError) as error:
         raise LogicLensError(f"{name} is incomplete or does not hold what was saved there ({error!r:.80}).") from None
     except LogicLensError as error:
@@ -470,24 +460,3 @@ def _formula(entry: Mapping[str, Any]) -> DNF | None:
     if entry["formula"] is None:
         return None
     return DNF(Cube(Literal(concept, holds) for concept, holds in cube.items()) for cube in entry["formula"])
-
-
-def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Upgrade schema 1, which had number and Boolean columns cut at quantiles and did not list columns without cuts."""
-    upgraded = {name: value for name, value in content.items() if name != "raw_columns"}
-    settings = dict(content["settings"])
-    n_cuts = settings.pop("n_cuts")
-    settings["booleanise"] = None if n_cuts is None else {"cuts": "quantile", "n_cuts": n_cuts, "max_categories": 20}
-    # In the order of the concepts: the order of keys means nothing.
-    meant = [content["predicates"][name] for name in content["concepts"] if name in content["predicates"]]
-    kinds = {entry["column"]: TRUTH_VALUE.name if entry["operator"] == "==" else "number" for entry in meant}
-    raw = content["raw_columns"]
-    if not isinstance(raw, bool):
-        raise LogicLensError(f"'raw_columns' must be true or false, got {quoted(raw)}")
-    upgraded["positional"] = False
-    upgraded |= {"cutting": {"kinds": kinds, "scales": {}} if raw else None, "columns": list(kinds) if raw else []}
-    return {**upgraded, "settings": settings, "target": None}
-
-
-UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _from_schema_1, 2: dict, SCHEMA: dict}
-"""The upgrade of `model.json` from each schema to this version."""

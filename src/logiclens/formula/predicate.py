@@ -192,8 +192,8 @@ _NEW_DIGITS = re.compile("[\U00010000-\U0001d7cd\U0001d800-\U0010ffff]")
 def is_name_of(name: str, predicate: Predicate) -> bool:
     """Return whether a concept may have this name: its predicate as text.
 
-    A text may also be quoted where it need not be, and any character in quotes may be escaped: earlier versions
-    wrote some characters so, depending on the version of Python.
+    A text may also be quoted where it need not be, and any character in quotes may be escaped: versions
+    of Python write some characters differently.
 
     >>> [is_name_of(name, Predicate("code", "==", "2")) for name in ("code is '2'", "code is 2")]
     [True, False]

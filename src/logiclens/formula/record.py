@@ -21,16 +21,12 @@ Rules = TypeVar("Rules", bound=DecisionRules)
 
 KIND = "logiclens rules"
 SCHEMA = 2
-READABLE = (1, SCHEMA)
-"""The schemas that this version reads. Schema 1 had neither complements nor an order of classes."""
-
-_FIELDS_1 = (
-    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
+_FIELDS = (
+    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel", "order",
 )  # fmt: skip
-_FIELDS = {1: _FIELDS_1, SCHEMA: (*_FIELDS_1, "order")}
 MARKS = ("edited", "pinned")
 """What a person did to a cube: written as true, or not at all."""
-_RESOLVE = {1: ("confidence", "none"), SCHEMA: ("order", "confidence", "none")}
+_RESOLVE = ("order", "confidence", "none")
 
 
 def to_dict(rules: DecisionRules) -> dict[str, Any]:
@@ -67,7 +63,6 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
         "multilabel": bool(rules.multilabel),
         "order": [int(place) for place in rules.order],
         **_facts_to_dict(rules.facts),
-        # Only where it says something, so that earlier versions read rules that nobody edited.
         **({"history": to_plain(rules.history)} if rules.history else {}),
     }
 
@@ -139,14 +134,12 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     if data.get("kind") != KIND:
         _refuse(f"'kind' must be {quoted(KIND)}, got {quoted(data.get('kind'))}.")
     schema = data.get("schema")
-    if type(schema) is not int or schema not in READABLE:
-        known = " and ".join(map(str, READABLE))
-        _refuse(f"this version reads schema {known}, got {quoted(schema)}; update logiclens to read newer.")
-    # Rules of earlier versions, and those that were written by hand, do not know the table.
-    table = data.get("table") if schema == SCHEMA and "table" in data else None
-    history = data.get("history") if schema == SCHEMA and "history" in data else None
+    if type(schema) is not int or schema != SCHEMA:
+        _refuse(f"this version reads schema {SCHEMA}, got {quoted(schema)}.")
+    # Rules that were written by hand do not know the table.
+    table, history = data.get("table"), data.get("history")
     optional = [name for name, value in (("table", table), ("history", history)) if value is not None]
-    _check_fields(data, (*_FIELDS[schema], *optional), "the top level")
+    _check_fields(data, (*_FIELDS, *optional), "the top level")
     classes = _list(data["classes"], "'classes'")
     groups: dict[str, list[list[str]]] = {}
     for field in ("exclusive", "implied"):
@@ -157,17 +150,17 @@ def from_dict(data: Any, kind: type[Rules]) -> Rules:
     otherwise = data["otherwise"]
     if otherwise is not None and type(otherwise) is not int:
         _refuse(f"'otherwise' must be the place of a class or null, got {quoted(otherwise)}.")
-    if data["resolve"] not in _RESOLVE[schema]:
-        *most, last = map(repr, _RESOLVE[schema])
+    if data["resolve"] not in _RESOLVE:
+        *most, last = map(repr, _RESOLVE)
         _refuse(f"'resolve' must be {', '.join(most)} or {last}, got {quoted(data['resolve'])}.")
-    order = _list(data.get("order", ()), "'order'")
+    order = _list(data["order"], "'order'")
     if not all(type(place) is int for place in order):
         _refuse(f"'order' must list places of classes, got {quoted(order)}.")
     if not isinstance(data["multilabel"], bool):
         _refuse(f"'multilabel' must be true or false, got {quoted(data['multilabel'])}.")
     return _made(
         kind,
-        rules=_rules(classes, schema),
+        rules=_rules(classes),
         predicates=_predicates(data["predicates"]),
         groups=Groups(**groups),
         resolve=data["resolve"],
@@ -186,9 +179,8 @@ def _history(entries: Any) -> tuple[Edit, ...]:
 
 def _facts(entry: Any) -> TableFacts:
     kinds = entry.get("kinds") if isinstance(entry, Mapping) and "kinds" in entry else None
-    # Earlier versions knew the categories of columns with two, as pairs.
-    listed = [name for name in ("categories", "pairs") if isinstance(entry, Mapping) and name in entry]
-    more = [*["kinds"] * (kinds is not None), *listed]
+    has_categories = isinstance(entry, Mapping) and "categories" in entry
+    more = [*["kinds"] * (kinds is not None), *["categories"] * has_categories]
     _check_fields(entry, ("target", "whole", "complete", *more), "'table'")
     target = entry["target"]
     if target is not None and not isinstance(target, str):
@@ -202,31 +194,29 @@ def _facts(entry: Any) -> TableFacts:
     for column, kind in (kinds or {}).items():
         if kind not in COLUMN_KINDS:
             _refuse(f"'kinds' of 'table' says {quoted(kind)} of {quoted(column)}, which is no kind of a column.")
-    categories = {column: values for name in listed for column, values in _categories(entry[name], name).items()}
+    categories = _categories(entry["categories"]) if has_categories else {}
     return TableFacts(target, whole, complete, dict(kinds or {}), categories)
 
 
-def _categories(entry: Any, field: str) -> dict[str, tuple[str, ...]]:
+def _categories(entry: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(entry, Mapping):
-        _refuse(f"{field!r} of 'table' must be an object, got {quoted(entry)}.")
+        _refuse(f"'categories' of 'table' must be an object, got {quoted(entry)}.")
     for column, values in entry.items():
         is_list = isinstance(values, list) and all(isinstance(value, str) for value in values)
         if not is_list or len(set(values)) < len(values) or not values:
-            _refuse(f"{field!r} of 'table' must give {quoted(column)} a list of different texts, got {quoted(values)}.")
+            _refuse(
+                f"'categories' of 'table' must give {quoted(column)} a list of different texts, got {quoted(values)}."
+            )
     return {str(column): tuple(values) for column, values in entry.items()}
 
 
-def _rules(entries: list[Any], schema: int) -> tuple[Rule, ...]:
+def _rules(entries: list[Any]) -> tuple[Rule, ...]:
     """Read the rule of each class; complements last, because they refer to other formulas."""
     complements = {
-        place
-        for place, entry in enumerate(entries)
-        if schema > 1 and isinstance(entry, Mapping) and "complement_of" in entry
+        place for place, entry in enumerate(entries) if isinstance(entry, Mapping) and "complement_of" in entry
     }
     made = {
-        place: _rule(entry, f"class number {place}", schema)
-        for place, entry in enumerate(entries)
-        if place not in complements
+        place: _rule(entry, f"class number {place}") for place, entry in enumerate(entries) if place not in complements
     }
     for place in complements:
         made[place] = _complement(entries[place], f"class number {place}", made)
@@ -249,8 +239,8 @@ def _label(label: Any, where: str) -> Any:
     return label
 
 
-def _rule(entry: Any, where: str, schema: int) -> Rule:
-    has_counts = schema > 1 and isinstance(entry, Mapping) and "bags" in entry
+def _rule(entry: Any, where: str) -> Rule:
+    has_counts = isinstance(entry, Mapping) and "bags" in entry
     _check_fields(entry, ("class", "cubes", *(("bags",) if has_counts else ())), where)
     label, bags = _label(entry["class"], where), 0
     if has_counts:
@@ -259,7 +249,7 @@ def _rule(entry: Any, where: str, schema: int) -> Rule:
     marked: dict[str, set[Cube]] = {mark: set() for mark in MARKS}
     for entry_of_cube in _list(entry["cubes"], f"'cubes' of {where}"):
         # A cube that was edited by hand has no count.
-        known = entry_of_cube if isinstance(entry_of_cube, Mapping) and schema > 1 else {}
+        known = entry_of_cube if isinstance(entry_of_cube, Mapping) else {}
         is_counted, is_explained = has_counts and "recurs" in known, "reason" in known
         marks = [mark for mark in MARKS if mark in known]
         fields = ("if", "confidence", *["recurs"] * is_counted, *marks, *["reason"] * is_explained)

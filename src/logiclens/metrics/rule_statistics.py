@@ -132,9 +132,9 @@ class CubeStatistics:
     `alone_in_class` is the weight of the rows of the class on which only this cube of its formula fires; for a whole
     formula, of those on which no other class's formula fires. All shares are computed from it and the table, but for
     `decided`: the share that has the class, of the rows that the cube decides. It decides a row if the class is the
-    answer and no cube of the class before it fires. None: that was not counted.
+    answer and no cube of the class before it fires.
 
-    >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2)
+    >>> counted = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), alone_in_class=2, decided=Share(3, 4))
     >>> print(counted.confidence)
     75.0% (30.1–95.4%), 3 of 4
     >>> counted.coverage.value, counted.unique_coverage.hits, counted.lift
@@ -144,7 +144,7 @@ class CubeStatistics:
     cube: Cube | None
     table: TwoByTwo
     alone_in_class: float
-    decided: Share | None = None
+    decided: Share
 
     @property
     def support(self) -> Share:
@@ -154,8 +154,8 @@ class CubeStatistics:
 
     @property
     def decides(self) -> Share:
-        """Rows it decides, of all rows; no rows if that was not counted."""
-        return Share(0, 0) if self.decided is None else self._share(self.decided.total, self.support.total)
+        """Rows it decides, of all rows."""
+        return self._share(self.decided.total, self.support.total)
 
     @property
     def coverage(self) -> Share:
@@ -229,7 +229,7 @@ class CubeStatistics:
             known(self.lift_low),
             known(self.lift_high),
             self.table,
-            None if self.decided is None else self.decided.record(),
+            self.decided.record(),
         )
 
 
@@ -243,10 +243,7 @@ class LiteralRecord:
 
 @dataclass(frozen=True)
 class CubeRecord:
-    """The statistics of a cube, or of a whole formula (`literals` is None), as they are written.
-
-    Results of earlier versions have no `decided`.
-    """
+    """The statistics of a cube, or of a whole formula (`literals` is None), as they are written."""
 
     literals: tuple[LiteralRecord, ...] | None
     text: str
@@ -258,7 +255,7 @@ class CubeRecord:
     lift_low: float | None
     lift_high: float | None
     table: TwoByTwo
-    decided: ShareRecord | None = None
+    decided: ShareRecord
 
 
 @dataclass(frozen=True)
@@ -366,13 +363,13 @@ class ClassStatistics:
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """The statistics of one class as they are written; results of schema 1 have no `decision`."""
+    """The statistics of one class as they are written."""
 
     name: str
     label: Scalar
     formula: str
     prevalence: ShareRecord
-    decision: DecisionRecord | None
+    decision: DecisionRecord
     whole: CubeRecord
     cubes: tuple[CubeRecord, ...]
 
@@ -514,8 +511,8 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
         cubes: the cubes; they ask for different categories of one column.
         text: what the rule is called.
 
-    >>> one = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), 2).record(DNF.true)
-    >>> two = CubeStatistics(None, TwoByTwo(2, 2, 4, 4), 2).record(DNF.true)
+    >>> one = CubeStatistics(None, TwoByTwo(3, 1, 3, 5), 2, Share(3, 4)).record(DNF.true)
+    >>> two = CubeStatistics(None, TwoByTwo(2, 2, 4, 4), 2, Share(2, 4)).record(DNF.true)
     >>> union_record([one, two], "both").table
     TwoByTwo(fires_in_class=5, fires_elsewhere=3, silent_in_class=1, silent_elsewhere=3, worth=1.0)
     """
@@ -525,7 +522,7 @@ def union_record(cubes: Sequence[CubeRecord], text: str) -> CubeRecord:
                 None,
                 cube.table,
                 cube.unique_coverage.hits,
-                None if cube.decided is None else Share(cube.decided.hits, cube.decided.total, cube.table.worth),
+                Share(cube.decided.hits, cube.decided.total, cube.table.worth),
             )
             for cube in cubes
         ]
@@ -547,9 +544,8 @@ def _union(cubes: Sequence[CubeStatistics]) -> CubeStatistics:
         first.fires_elsewhere + first.silent_elsewhere - fires_elsewhere,
         first.worth,
     )
-    shares = [cube.decided for cube in cubes if cube.decided is not None]
-    hits, total = sum(share.hits for share in shares), sum(share.total for share in shares)
-    decided = Share(hits, total, first.worth) if shares else None
+    hits, total = sum(cube.decided.hits for cube in cubes), sum(cube.decided.total for cube in cubes)
+    decided = Share(hits, total, first.worth)
     return CubeStatistics(None, table, sum(cube.alone_in_class for cube in cubes), decided)
 
 
@@ -729,7 +725,7 @@ class SubgroupRecord:
 
 @dataclass(frozen=True)
 class StatisticsRecord:
-    """The statistics of all rules as they are written; results of schema 1 have no `macro_f1`."""
+    """The statistics of all rules as they are written."""
 
     source: str
     n_rows: int

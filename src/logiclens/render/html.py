@@ -119,7 +119,7 @@ class ExplanationLike(Protocol):
 
     @property
     def stability(self) -> Any:
-        """The recurrence of concepts and cubes over resamples; None if unknown."""
+        """The recurrence of concepts and cubes over bags; None if unknown."""
 
 
 def explanation_html(explanation: ExplanationLike) -> str:
@@ -343,11 +343,11 @@ def _bars(leanings: Sequence[Any]) -> str:
 
 
 def _recurring(counted: Any, formula: Any, stability: Any) -> str:
-    """Return how often the concepts of a class were chosen, and how often its cubes recur, over the resamples or bags.
+    """Return how often the concepts of a class were chosen, and how often its cubes recur, over the bags.
 
     Cubes of the formula come first, marked if they recur less than half of the time.
     """
-    total, drawn = stability.n_resamples, stability.drawn
+    total = stability.n_bags
     own = set(formula) if isinstance(formula, DNF) else set()
     inside = [cube for cube in counted.cubes if cube in own]
     cubes = [
@@ -356,9 +356,9 @@ def _recurring(counted: Any, formula: Any, stability: Any) -> str:
     ]
     chosen = [f"{concept} {percent(share)}" for concept, share in list(counted.concepts.items())[:8]]
     if chosen:
-        cubes.insert(0, f"Chosen in {total} {drawn}: {', '.join(chosen)}.")
+        cubes.insert(0, f"Chosen in {total} bags: {', '.join(chosen)}.")
     # A loaded model only knows the cubes.
-    return "".join(map(_faint, cubes or [f"In {total} {drawn} no concept was chosen."]))
+    return "".join(map(_faint, cubes or [f"In {total} bags no concept was chosen."]))
 
 
 def _cut(text: str) -> str:

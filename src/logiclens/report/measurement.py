@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -14,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from logiclens import __version__
-from logiclens.errors import LogicLensError, collected_warnings, quoted
+from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside, teacher_name
 from logiclens.explain.candidates import best_literal
@@ -25,11 +23,10 @@ from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.leaning import Leaning, leanings
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.stability import Drawn, Stability
+from logiclens.explain.stability import Stability
 from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.english import condition_words, cube_words, gap_conditions, literal_words
-from logiclens.formula.knowledge import Costs
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
@@ -42,7 +39,6 @@ from logiclens.metrics.rule_statistics import (
     confusion,
     count_decided,
     known,
-    rule_statistics,
 )
 from logiclens.metrics.scores import explanation_accuracy, metric_named
 from logiclens.nn.functional import THRESHOLD
@@ -52,7 +48,6 @@ from logiclens.report.result import (
     SCHEMA,
     Certified,
     ClassResult,
-    Comparison,
     ConceptFrequency,
     ConceptWords,
     Constraint,
@@ -117,8 +112,7 @@ class Source:
 class ModelMeasurement:
     """A model and its explanation on held-out rows: what everything in the result is computed from.
 
-    `reading` is the network's answer on these rows; None if the rules are the model. With `row_values`, the rows that
-    are listed have their raw values.
+    `reading` is the network's answer on these rows; None if the rules are the model.
     """
 
     model: EntropyClassifier
@@ -128,7 +122,6 @@ class ModelMeasurement:
     aside: SetAside
     statistics: RuleStatistics
     reading: Reading | None
-    row_values: bool = False
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
@@ -382,7 +375,6 @@ class ModelMeasurement:
         used = [table.names.index(concept) for concept in self.rules.concepts]
         bits, labels = table.boolean()[:, used], np.asarray(table.labels)
         by_rules, network, names = self.by_rules, None if self.reading is None else self.predicted, table.class_names
-        cells = self._cells(order)
         return tuple(
             HeldOutRow(
                 row=place + 1 if numbers is None else int(numbers[place]),
@@ -390,24 +382,9 @@ class ModelMeasurement:
                 network=None if network is None else _said(network[row], names),
                 rules=_said(by_rules[row], names),
                 bits="".join("1" if bit else "0" for bit in bits[row]),
-                cells=own,
             )
-            for place, row, own in zip(copies.places[order].tolist(), copies.rows[order].tolist(), cells, strict=True)
+            for place, row in zip(copies.places[order].tolist(), copies.rows[order].tolist(), strict=True)
         )
-
-    def _cells(self, rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
-        """Return the raw values of held-out rows in the columns of the rules; none of a row with an inexact one.
-
-        They are told only if somebody asked for them, because a report is made to be sent. A table in
-        an engine has no raw rows.
-        """
-        if not self.row_values:
-            return [()] * len(rows)
-        raw = {column.name: column.take(rows) for column in self.model.schema_.named(self.aside.columns)}
-        if not self.rules.columns or any(name not in raw for name in self.rules.columns):
-            return [()] * len(rows)
-        told = zip(*(_told_cells(raw[name]) for name in self.rules.columns), strict=True)
-        return [() if any(cell is UNTOLD for cell in cells) else cells for cells in told]
 
 
 def typical_day(column: Column) -> str | None:
@@ -433,28 +410,6 @@ def typical_day(column: Column) -> str | None:
     spread = [days[0] + (days[-1] - days[0]) // 2] if days[0] < days[-1] else firsts
     day = (within or spread)[0].item()
     return day.isoformat() if isinstance(day, date) else None
-
-
-UNTOLD = object()
-"""In place of a value that no number and no text of a field tells exactly."""
-
-
-def _told_cells(column: Column) -> list[Any]:
-    """Return the values of a column as JSON holds them, None for missing ones."""
-    gone = column.missing.tolist()
-    return [None if gone[row] else _told_cell(column, row) for row in range(len(column))]
-
-
-def _told_cell(column: Column, row: int) -> Any:
-    kind, value = KINDS[column.kind], column.values[row]
-    if kind is DATE:
-        # The field of a page holds milliseconds, and the years 1 to 9999.
-        is_exact = value == value.astype("datetime64[ms]") and isinstance(value.item(), datetime)
-        return kind.shown_cell(value) if is_exact else UNTOLD
-    if kind is DURATION:
-        return kind.shown_cell(value)
-    cell = column.cell(row)
-    return UNTOLD if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _right(predicted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
@@ -483,18 +438,13 @@ def _listed(flags: Any, names: tuple[str, ...]) -> str:
     return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"
 
 
-STABILITY_SOURCES: dict[Drawn, str] = {
-    "bags": "the search was repeated on the bag of each network of the committee; cuts stay as they are",
-    "resamples": "rows drawn again with replacement from those that trained and chose; cuts stay as they are",
-}
+STABILITY_SOURCE = "the search was repeated on the bag of each network of the committee; cuts stay as they are"
 MOST_TOLD = 20
 """The most concepts and cubes per class whose recurrence is listed; cubes of the formula are always listed."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
-def result_of(
-    model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None, row_values: bool = False
-) -> Result:
+def result_of(model: EntropyClassifier, explanation: Explanation, source: Source, *, by: Any = None) -> Result:
     """Measure a fitted model and its explanation on held-out rows.
 
     Args:
@@ -502,8 +452,6 @@ def result_of(
         explanation: what `model.explain()` returned.
         source: where the rows come from.
         by: a column by which subgroups are measured: its name, or one value for each row that `fit` was given.
-        row_values: whether the listed held-out rows have their raw values in the columns of the rules, so that "Try it"
-            can start from them. Default: False, since a result may be sent on.
 
     Raises:
         LogicLensError: if the model has no held-out rows.
@@ -520,7 +468,7 @@ def result_of(
         raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
     rules, table = explanation.rules, aside.table
     statistics, reading = statistics_aside(model, rules, by=by), None if model.exact else model.read(table)
-    told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading, row_values)
+    told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading)
     rows = told.rows()
     return Result(
         kind=KIND,
@@ -569,73 +517,6 @@ def result_of(
 def _protected(model: EntropyClassifier, rules: RuleSet, column: str) -> ProtectedColumn:
     """Measure the rules in each group of a protected column, and name the rules that use it."""
     return ProtectedColumn.of(column, rules, statistics_aside(model, rules, by=model._protected[column]))
-
-
-def compared(
-    model: EntropyClassifier, result: Result, X: Any, y: Any, weight: Any = None, groups: Any = None
-) -> Result:
-    """Return a result with what the knowledge costs: the same figures of a model learned without it.
-
-    The second model learns from the same training rows and is measured on the same held-out rows.
-
-    Args:
-        model: fitted with `knowledge` and `set_aside` on `X` and `y`.
-        result: what `result_of` returned for it.
-        X: the table that `fit` was given.
-        y: its labels.
-        weight: the weights of its rows. Default: None.
-        groups: the groups of its rows. Default: None.
-    """
-    aside = model.set_aside_
-    if aside is None:
-        raise LogicLensError("a comparison needs rows that chose nothing: fit with set_aside=0.25.")
-    held = np.zeros(len(y), dtype=np.bool_)
-    held[aside.places] = True
-    labels = model._in_classes(np.asarray(y)) if model.target_cuts_ is not None else np.asarray(y)
-    free = clone(model).set_params(
-        knowledge=None, set_aside=0.0, split_by_time=None, above=None, quantiles=None, verbose=False
-    )
-    each = None if weight is None else np.asarray(weight)
-    with collected_warnings():
-        free.fit(
-            X[~held],
-            labels[~held],
-            None if each is None else each[~held],
-            groups=None if groups is None else np.asarray(groups)[~held],
-        )
-        own = [measured_on(one, X[held], labels[held], each if each is None else each[held]) for one in (model, free)]
-        bound = getattr(model, "_bound", None)
-        if bound is not None and bound.costs is not None and not model.schema_.multilabel:
-            for one, figures in zip((model, free), own, strict=True):
-                figures.update(_costs_on(one, bound.costs, X[held], labels[held], each if each is None else each[held]))
-    lines = [Comparison(name, value, own[1][name][0], unit) for name, (value, unit) in own[0].items()]
-    return replace(result, knowledge_cost=tuple(lines))
-
-
-def measured_on(model: EntropyClassifier, X: Any, labels: Any, weight: Any) -> dict[str, tuple[float | None, str]]:
-    """Return accuracy, macro-F1 and length of a model and its rules on some rows, each with its unit."""
-    rules = model.rules_
-    counted = rule_statistics(rules, model._packed(X), labels, weight=weight)
-    return {
-        "model accuracy": (100 * model.score(X, labels, weight), "%"),
-        "macro-F1 of the rules' decision": (known(100 * counted.macro_f1), "%"),
-        "conditions in all rules": (float(sum(map(len, (cube for rule in rules.rules for cube in rule.cubes)))), ""),
-    }
-
-
-def _costs_on(
-    model: EntropyClassifier, costs: Sequence[Costs], X: Any, labels: Any, weight: Any
-) -> dict[str, tuple[float | None, str]]:
-    """Return what the rules of a model cost on some rows, and what each constant answer does."""
-    classes = model.classes_.tolist()
-    truth = np.array([classes.index(label) for label in np.asarray(labels).tolist()])
-    each = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=np.float64)
-    decided = model.rules_.predict_places(model._packed(X))
-    found: dict[str, tuple[float | None, str]] = {}
-    for one in answer_costs(costs, confusion(model.schema_.class_names, truth, decided, each, "the rules")):
-        who = "of the rules" if one.answer is None else f"of always {one.answer}"
-        found |= {f"cost {who}": (one.total, ""), f"cost {who} a row": (one.mean, "")}
-    return found
 
 
 def _data(model: EntropyClassifier, source: Source) -> Data:
@@ -690,9 +571,8 @@ def _stability(explanation: Explanation, found: Stability) -> Recurrence:
                 text = format_formula(DNF([cube]), "unicode")
                 cubes.append(CubeFrequency(counted.name, text, share, cube in own, cube_words(cube, meant, facts)))
     return Recurrence(
-        resamples=found.n_resamples,
-        drawn=found.drawn,
-        source=STABILITY_SOURCES[found.drawn],
+        bags=found.n_bags,
+        source=STABILITY_SOURCE,
         concepts=tuple(concepts),
         cubes=tuple(cubes),
     )
@@ -705,7 +585,6 @@ def write_report(
     *,
     title: str = "a table",
     by: str | None = None,
-    row_values: bool = False,
 ) -> Path:
     """Write the report page of a fitted model.
 
@@ -715,8 +594,6 @@ def write_report(
         explanation: what `model.explain()` returned. Default: None, explain it now.
         title: the name of the data. Default: "a table".
         by: a column by which subgroups are measured. Default: None.
-        row_values: whether the page holds the raw values of the held-out rows that it lists, in the columns of the
-            rules. Default: False.
 
     Raises:
         LogicLensError: if the model has no held-out rows, the name is not that of a page, or it cannot be written.
@@ -734,5 +611,5 @@ def write_report(
         raise LogicLensError(f"a report is an HTML page: the name must end in .html, got {quoted(target.name)}.")
     told = model.explain() if explanation is None else explanation
     known = Source(title, model.n_rows_, model.n_features_in_, model.target_name_ or "the class")
-    text = render(result_of(model, told, known, by=by, row_values=row_values))
+    text = render(result_of(model, told, known, by=by))
     return write_whole(target, text)

@@ -440,7 +440,6 @@
     byId("cubes").append(line);
     return line;
   });
-  let picked = null, start = null;
 
   // The value of a field; undefined where what is written there is none.
   function valueOf(input, i) {
@@ -615,16 +614,6 @@
     place.append(list);
   }
 
-  function showRow() {
-    if (!byId("row-info") || picked === null) return;
-    const [number, label, network, rules] = picked;
-    const isChanged = inputs.some((input, i) => input.value !== start[i]);
-    const said = network === null ? "the rules say " + rules : "the network says " + network + ", the rules say " + rules;
-    byId("row-info").textContent = "Row " + number + " is truly " + label + "; " + said + "." +
-      (isChanged ? " You have changed it." : "");
-    byId("reset").textContent = "Back to row " + number;
-  }
-
   function show() {
     const values = inputs.map(valueOf);
     const wrong = inputs.filter((_, i) => values[i] === undefined);
@@ -645,15 +634,7 @@
     showAnswer(bits);
     showFlips(bits, absentOf(values));
     showCubes(bits);
-    showRow();
     reachable();
-  }
-
-  function pick(row) {
-    picked = row;
-    inputs.forEach((input, i) => { input.value = row[4][i] === null ? "" : String(row[4][i]); });
-    start = inputs.map((input) => input.value);
-    show();
   }
 
   byId("fields").addEventListener("input", (event) => {
@@ -661,42 +642,8 @@
   });
   byId("fields").addEventListener("submit", (event) => event.preventDefault());
 
-  const list = byId("row-select");
-  const KINDS = {
-    all: () => true,
-    wrong: ([, label, , rules]) => label !== rules,
-    differ: ([, , network, rules]) => network !== null && network !== rules,
-  };
-
-  function fillRows() {
-    const begins = byId("row-search").value.trim();
-    const kept = data.rows.filter((row) => String(row[0]).startsWith(begins) && KINDS[byId("row-kind").value](row));
-    list.replaceChildren();
-    for (const row of kept) {
-      const option = element("option", "row " + row[0] + ": " + row[1] + (row[1] === row[3] ? "" : " (rules: " + row[3] + ")"));
-      option.value = String(data.rows.indexOf(row));
-      list.append(option);
-    }
-    list.disabled = kept.length === 0;
-    const all = begins === "" && byId("row-kind").value === "all";
-    byId("row-found").textContent = all ? "" : kept.length + (kept.length === 1 ? " row" : " rows") + " found";
-    return kept;
-  }
-
-  function refill() {
-    const kept = fillRows();
-    if (kept.length && !kept.includes(picked)) pick(kept[0]);
-    else if (kept.length) list.value = String(data.rows.indexOf(picked));
-  }
-
   byId("panel").hidden = false;
-  if (list) {
-    byId("row-search").addEventListener("input", refill);
-    byId("row-kind").addEventListener("change", refill);
-    list.addEventListener("change", () => pick(data.rows[Number(list.value)]));
-    byId("reset").addEventListener("click", () => pick(picked));
-    refill();
-  } else if (data.typical !== null) {
+  if (data.typical !== null) {
     fill([...data.typical].map(Number), true);
     show();
   } else {

@@ -28,7 +28,7 @@ from logiclens.metrics.rule_statistics import (
     shown_confusions,
 )
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
-from logiclens.report.panel import panel_data, panel_fields, shown_rows
+from logiclens.report.panel import panel_data, panel_fields
 from logiclens.report.result import ClassResult, Editing, Headline, Metric, ProtectedColumn, Relevance, Result
 from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, uses
 from logiclens.words import (
@@ -199,7 +199,7 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
         prevalence=share_words(measured.prevalence),
         lines=tuple(
             replace(
-                _line(one.words, one.counted, name, base, decided=one.decided),
+                _line(one.words, one.counted, name, base, one.decided),
                 conditions=tuple(words for words, _ in one.conditions),
                 recurs=one.recurs,
                 doubt=one.doubt,
@@ -255,7 +255,7 @@ def _finds(one: ClassRecord, n_classes: int) -> bool:
     from scipy.stats import binom
 
     decision = one.decision
-    if decision is None or not decision.precision.total:
+    if not decision.precision.total:
         return False
     n_rows, hits = decision.precision.total * one.whole.table.worth, decision.precision.hits * one.whole.table.worth
     by_chance = binom.sf(math.ceil(hits) - 1, math.floor(n_rows), one.prevalence.value or 0.0)
@@ -313,7 +313,7 @@ def no_better(result: Result) -> str:
         f"{percent(entry.decision.recall.value)} of the rows where {result.data.target} is {entry.name} (precision "
         f"{percent(entry.decision.precision.value)})"
         for entry in result.statistics.classes
-        if entry.name != head.always and entry.decision is not None and _beats_chance(entry.decision, entry.prevalence)
+        if entry.name != head.always and _beats_chance(entry.decision, entry.prevalence)
     ]
     if not found:
         return f"Do not rely on these rules: on {rows} they are not better than {always}."
@@ -328,7 +328,7 @@ def no_better(result: Result) -> str:
 def no_better_than_chance(measured: ClassRecord) -> str:
     """Return the sentence that the rules of a class are measurably no better than chance; or nothing."""
     decision, prevalence = measured.decision, measured.prevalence
-    if decision is None or not decision.precision.total or _beats_chance(decision, prevalence):
+    if not decision.precision.total or _beats_chance(decision, prevalence):
         return ""
     if (decision.precision.value or 0) > prevalence.high:
         return ""
@@ -366,10 +366,8 @@ def _deciding_words(fires: float, decides: float) -> str:
     return f"It decides {many} of these {count_text(fires)} rows."
 
 
-def decision_words(decision: DecisionRecord | None, name: str) -> str:
-    """Say how often the rules decide for a class and how often they are right; nothing for a result of schema 1."""
-    if decision is None:
-        return ""
+def decision_words(decision: DecisionRecord, name: str) -> str:
+    """Say how often the rules decide for a class and how often they are right."""
     decided, precision, recall = decision.decided, decision.precision, decision.recall
     on = f"The rules decide for {name} on {count_text(decided.hits)} of {count_with_noun(decided.total, 'row')}"
     if not precision.total:
@@ -511,9 +509,8 @@ def _protected_view(column: ProtectedColumn, result: Result) -> ProtectedView:
     for group in column.groups:
         for counted in group.classes:
             rows, decided = counted.prevalence.total, counted.decision
-            if decided is not None:
-                shares = (decided.decided, decided.precision, decided.recall)
-                lines.append(ProtectedLine(group.name, f"decided for {asked}{counted.name}", False, rows, *shares))
+            shares = (decided.decided, decided.precision, decided.recall)
+            lines.append(ProtectedLine(group.name, f"decided for {asked}{counted.name}", False, rows, *shares))
             for rule in read_rules(result.rules, counted):
                 shares = (rule.counted.support, rule.counted.confidence, rule.counted.coverage)
                 lines.append(ProtectedLine(group.name, rule.words, uses(rule, column), rows, *shares))
@@ -568,15 +565,8 @@ def looks_words(editing: Editing) -> str:
 
 
 def _headline(result: Result) -> Headline | None:
-    """Return the headline; for results of earlier versions that of the confusion matrix, None if there is none."""
-    confusion = result.confusion_of_rules
-    if result.headline is not None or confusion is None:
-        return result.headline if result.headline is None or result.headline.right.total else None
-    totals, right = [sum(row) for row in confusion.counts], _right(confusion)
-    if not right.total:
-        return None
-    most = max(range(len(totals)), key=lambda i: totals[i])
-    return Headline(right.record(), confusion.labels[most], Share(totals[most], right.total).record())
+    """Return the headline; None if there is none, or no row that it counts."""
+    return result.headline if result.headline is not None and result.headline.right.total else None
 
 
 def tiles(result: Result) -> tuple[Tile, ...]:
@@ -665,8 +655,7 @@ def differing(result: Result) -> str:
         return "On none of the rows the rules were made from; on other rows they may."
     if all(entry.fidelity is None for entry in classes) and result.gap is None:
         return "The rows on which they differ were not looked into."
-    listed = " “Try it” lists the held-out rows on which they do not." if shown_rows(result) else ""
-    return f"The summary says how often they give the same answer.{listed}"
+    return "The summary says how often they give the same answer."
 
 
 def defined_measures(shown: Sequence[str]) -> dict[str, str]:
@@ -776,11 +765,9 @@ def render(result: Result) -> str:
         agreements=() if result.editing is not None else agreements(result),
         measures=measures,
         defined_measures=defined_measures([metric.name for metric in measures]),
-        has_decided=any(line.is_decided for view in classes for line in view.lines),
         has_stability=any(line.recurs for view in classes for line in view.lines),
         protected_columns=protected_views(result),
         fields=panel_fields(result),
-        has_rows=bool(shown_rows(result)),
         most_leanings=MOST_LEANINGS,
         history=[raw(chart) for chart in _history(result)],
         policy=_policy(script),

@@ -18,7 +18,7 @@ from logiclens.formula.english import cube_words
 from logiclens.formula.flip import parts_of
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
-from logiclens.report.result import Cell, HeldOutRow, Result
+from logiclens.report.result import Result
 from logiclens.report.rules import ReadRule
 from logiclens.words import enumeration, percent, readable
 
@@ -58,41 +58,28 @@ class Field:
 
 
 def panel_fields(result: Result) -> tuple[Field, ...]:
-    """Return one field for each raw column that the rules use; parts of a date are computed from its field.
-
-    A list has the categories of the rows shown too, so that each of them appears by its own name.
-    """
+    """Return one field for each raw column that the rules use; parts of a date are computed from its field."""
     categories = {entry.column: entry.categories for entry in result.inputs}
     days = {entry.column: entry.day for entry in result.inputs}
-    columns, rows = result.rules.columns, [row.cells for row in shown_rows(result)]
-    held = [*zip(*rows, strict=True)] if rows else [()] * len(columns)
-    fields = (
-        _field(result.rules, column, categories.get(column, ()), [cell for cell in cells if cell is not None])
-        for column, cells in zip(columns, held, strict=True)
-    )
+    fields = (_field(result.rules, column, categories.get(column, ())) for column in result.rules.columns)
     return tuple(replace(field, day=days.get(field.column)) if field.kind == DATE.name else field for field in fields)
-
-
-def shown_rows(result: Result) -> tuple[HeldOutRow, ...]:
-    """Return the rows from which the panel can start: those whose raw values the result holds."""
-    return tuple(row for row in result.rows if row.cells)
 
 
 def _units(result: Result) -> tuple[Unit, ...]:
     return units_of(result.rules, [concept.name for concept in result.concepts])
 
 
-def _field(rules: RuleSet, column: str, categories: Sequence[str], cells: Sequence[Cell]) -> Field:
+def _field(rules: RuleSet, column: str, categories: Sequence[str]) -> Field:
     asked = [one for concept in rules.concepts if column in (one := rules.predicate(concept)).sources]
     compared = [p for p in asked if p.operator != "missing" and p.origin is None]
     kinds = {p.kind for p in compared}
     missing = Choice("missing", None)
     if any(p.origin is not None for p in asked):
-        return _date_field(column, compared, [p.origin for p in asked if p.origin is not None], cells)
+        return _date_field(column, compared, [p.origin for p in asked if p.origin is not None])
     if not compared:
         return Field(column, "choice", "number", (Choice("not missing", 1), missing), "")
     if kinds == {CATEGORY}:
-        texts = dict.fromkeys([*categories, *(str(p.value) for p in compared), *sorted({str(cell) for cell in cells})])
+        texts = dict.fromkeys([*categories, *(str(p.value) for p in compared)])
         listed = [Choice(readable(text) or "(an empty text)", text) for text in texts]
         return Field(column, "choice", "text", (*listed, Choice("another value", None, True), missing), "")
     if kinds <= {TRUTH_VALUE} or not any(column == p.column for p in rules.predicates.values()):
@@ -101,7 +88,7 @@ def _field(rules: RuleSet, column: str, categories: Sequence[str], cells: Sequen
     if kinds <= {NUMBER, TRUTH_VALUE}:
         return Field(column, "number", "number", (), hint)
     if kinds == {DATE}:
-        return _date_field(column, compared, (), cells)
+        return _date_field(column, compared, ())
     called = "" if kinds != {DURATION} else f" Write {DURATION.called}."
     return Field(column, "text", compared[0].kind.name, (), hint + called)
 
@@ -110,12 +97,11 @@ def _cuts(compared: Sequence[Predicate]) -> list[str]:
     return list(dict.fromkeys(p.shown_value for p in sorted(compared, key=lambda p: p.kind.point(p.value))))
 
 
-def _date_field(column: str, compared: Sequence[Predicate], parts: Sequence[DatePart], cells: Sequence[Cell]) -> Field:
-    """Return the field of a date, with a time of day if the rules look at it or a row has one."""
+def _date_field(column: str, compared: Sequence[Predicate], parts: Sequence[DatePart]) -> Field:
+    """Return the field of a date, with a time of day if the rules look at it."""
     # A day says nothing about a time of that day, unless the rules cut where days begin.
     whole = all(p.operator in (">=", "<") and len(str(p.value)) == len("2021-03-01") for p in compared)
     whole = whole and all(part.kind != "hour" for part in parts)
-    whole = whole and all(len(str(cell)) == len("2021-03-01") for cell in cells)
     said = [f"The rules cut at {readable(enumeration(_cuts(compared)))}."] if compared else []
     if parts:
         said.append(
@@ -213,33 +199,9 @@ def panel_data(result: Result, read: Sequence[tuple[int, ReadRule]]) -> dict[str
         "by_trust": rules.resolve == "confidence" and not any(rule.is_complement for rule in rules.rules),
         "otherwise": -1 if rules.otherwise is None else rules.otherwise,
         "multilabel": rules.multilabel,
-        # The row that the panel starts from if none has raw values: the conditions that most rows have.
+        # The row that the panel starts from: the conditions that most rows have.
         "typical": Counter(row.bits for row in result.rows).most_common(1)[0][0] if result.rows else None,
-        "rows": [
-            [
-                row.row,
-                readable(row.label),
-                row.network and readable(row.network),
-                readable(row.rules),
-                [_entered(field, cell) for field, cell in zip(fields, row.cells, strict=True)],
-            ]
-            for row in shown_rows(result)
-        ],
     }
-
-
-def _entered(field: Field, cell: Cell) -> Cell:
-    """Return a raw value as its field holds it: the place of an entry in a list, a text or number; None if missing."""
-    if field.input == "choice":
-        if field.kind == "text" or cell is None:
-            value = None if cell is None else str(cell)
-            return next(i for i, choice in enumerate(field.choices) if choice.value == value and not choice.is_other)
-        # Of a truth value the first entry says true; a column that is only asked whether it is missing has one entry.
-        return 0 if len(field.choices) == 2 or (not isinstance(cell, str) and cell >= 0.5) else 1
-    if field.kind == "date" and cell is not None and field.input == "datetime-local":
-        day, _, clock = str(cell).partition(" ")
-        return f"{day}T{clock or '00:00'}"
-    return cell
 
 
 def _bits(pattern: tuple[bool, ...]) -> str:

@@ -6,9 +6,9 @@ here needs torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from logiclens.codec import from_plain
 from logiclens.errors import LogicLensError, quoted
@@ -24,11 +24,8 @@ from logiclens.metrics.rule_statistics import (
 )
 from logiclens.words import count_text, for_reading
 
-Cell: TypeAlias = str | bool | float | None
 """A raw value; None if missing."""
 KIND, SCHEMA = "logiclens result", 2
-READABLE = (1, SCHEMA)
-"""The schemas that are read. Schema 1 did not tell what the rules decide from where they fire."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class ConceptWords:
 
 @dataclass(frozen=True)
 class Certified:
-    """That formula and network of a class are equal, and by how much; folders of earlier versions lack the last two."""
+    """That formula and network of a class are equal, and by how much."""
 
     domain: str
     smallest_logit: float
@@ -94,8 +91,7 @@ class Simplest:
 class Relevance:
     """How much the network depends on a concept, whether the formula uses it, and why the two differ, if they do.
 
-    `words` are those of the condition; empty if it has none. Concepts of the formula come first. Folders of earlier
-    versions have neither reasons nor words.
+    `words` are those of the condition; empty if it has none. Concepts of the formula come first.
     """
 
     concept: str
@@ -128,9 +124,7 @@ class GapCount:
 class ClassResult:
     """The formula of one class in words and symbols, how good it is, and what the network depends on.
 
-    `decided` is from folders of earlier versions, whose statistics of a cube lack it: for each cube, the share that has
-    the class among the rows on which the cube fires and the class is the answer. `gaps` has, for each cube, its
-    conditions that a missing value satisfies too; folders of earlier versions lack it.
+    `gaps` has, for each cube, its conditions that a missing value satisfies too.
     """
 
     name: str
@@ -146,7 +140,6 @@ class ClassResult:
     f1: float | None
     simplest: Simplest | None
     relevance: tuple[Relevance, ...]
-    decided: tuple[ShareRecord, ...] = ()
     gaps: tuple[tuple[GapCount, ...], ...] = ()
 
 
@@ -200,7 +193,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class ConceptFrequency:
-    """How often a concept is chosen for a class when the search is repeated; earlier versions had no words."""
+    """How often a concept is chosen for a class when the search is repeated."""
 
     class_: str
     concept: str
@@ -210,7 +203,7 @@ class ConceptFrequency:
 
 @dataclass(frozen=True)
 class CubeFrequency:
-    """How often a cube is chosen for a class when the search is repeated; earlier versions had no words."""
+    """How often a cube is chosen for a class when the search is repeated."""
 
     class_: str
     text: str
@@ -221,10 +214,9 @@ class CubeFrequency:
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """What recurs when the search is repeated on bags or on resamples; earlier versions knew resamples only."""
+    """What recurs when the search is repeated on bags."""
 
-    resamples: int
-    drawn: str = "resamples"
+    bags: int
     source: str
     concepts: tuple[ConceptFrequency, ...]
     cubes: tuple[CubeFrequency, ...]
@@ -246,8 +238,7 @@ class InputColumn:
     Attributes:
         column: name of the column.
         categories: of texts, the categories that are concepts.
-        day: of dates, a day among those of the held-out rows, which is not taken from one of them; earlier versions had
-            none.
+        day: of dates, a day among those of the held-out rows, which is not taken from one of them.
     """
 
     column: str
@@ -288,16 +279,6 @@ class ProtectedColumn:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A figure of the model, and of a model learned on the same rows without the knowledge."""
-
-    name: str
-    value: float | None
-    without: float | None
-    unit: str
-
-
-@dataclass(frozen=True)
 class Editing:
     """That people changed the rules after they were learned.
 
@@ -312,18 +293,13 @@ class Editing:
 
 @dataclass(frozen=True)
 class HeldOutRow:
-    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept.
-
-    `cells` are its raw values, one for each column that the rules ask, None where missing; dates and durations are
-    texts. It is empty unless they were asked for, and if a value has no exact text or number.
-    """
+    """A held-out row: its number in the file, its class, the two answers, and a 0 or 1 for each concept."""
 
     row: int
     label: str
     network: str | None
     rules: str
     bits: str
-    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -381,7 +357,6 @@ class Result:
     inputs: tuple[InputColumn, ...] = ()
     knowledge: tuple[Constraint, ...] = ()
     protected: tuple[ProtectedColumn, ...] = ()
-    knowledge_cost: tuple[Comparison, ...] = ()
     editing: Editing | None = None
     costs: tuple[AnswerCost, ...] = ()
     teacher: str | None = None
@@ -406,22 +381,15 @@ class Result:
             if cubes != counted:
                 raise LogicLensError(f"the statistics of {quoted(measured.name)} are not about the cubes of its rules.")
         for rule, entry in zip(self.rules.rules, self.classes, strict=True):
-            if len(entry.decided) not in (0, len(rule.cubes)):
-                raise LogicLensError(f"'decided' of {quoted(entry.name)} needs one share for each of its cubes.")
             if len(entry.gaps) not in (0, len(rule.cubes)):
                 raise LogicLensError(f"'gaps' of {quoted(entry.name)} needs one list for each of its cubes.")
         used = [literal.concept for rule in self.rules.rules for cube in rule.cubes for literal in cube]
         for name in (*used, *(name for group in (*self.exclusive, *self.implied) for name in group)):
             if name not in known:
                 raise LogicLensError(f"the result uses the concept {quoted(name)}, which is not among its 'concepts'.")
-        n_columns = len(self.rules.columns)
         for row in self.rows:
             if len(row.bits) != len(known) or set(row.bits) - set("01"):
                 raise LogicLensError(f"row {row.row} of the result needs one 0 or 1 for each of {len(known)} concepts.")
-            if len(row.cells) not in (0, n_columns):
-                raise LogicLensError(
-                    f"'cells' of row {row.row} of the result need one value for each of {n_columns} columns."
-                )
         for where, table in (("confusion", self.confusion), ("confusion_of_rules", self.confusion_of_rules)):
             if table is not None and [*map(len, table.counts)] != [len(table.predicted)] * len(table.labels):
                 raise LogicLensError(
@@ -437,49 +405,25 @@ def _curves(history: Curves) -> tuple[tuple[float | None, ...], ...]:
 
 
 def read_result(content: Any) -> Result:
-    """Return the result that `result.json` holds, of this schema or of an earlier one.
+    """Return the result that `result.json` holds.
 
     Args:
         content: the content of `result.json` as dictionaries and lists.
 
     Raises:
-        LogicLensError: in one sentence that names the place, if the content is not a result of a schema that is read.
+        LogicLensError: in one sentence that names the place, if the content is not a result of this schema.
 
     >>> read_result({"kind": "logiclens result", "schema": 3})
     Traceback (most recent call last):
-    logiclens.errors.LogicLensError: the report reads results of schema 1 and 2, got 3; explain the data again to ...
+    logiclens.errors.LogicLensError: the report reads results of schema 2, got 3; explain the data again to renew it.
     """
     if not isinstance(content, Mapping) or content.get("kind") != KIND:
         raise LogicLensError(f"the report is made from a saved result, whose 'kind' is {quoted(KIND)}.")
     schema = content.get("schema")
-    if type(schema) is not int or schema not in READABLE:
+    if type(schema) is not int or schema != SCHEMA:
         raise LogicLensError(
-            f"the report reads results of schema {' and '.join(map(str, READABLE))}, got {quoted(schema)}; "
-            "explain the data again to renew it."
+            f"the report reads results of schema {SCHEMA}, got {quoted(schema)}; explain the data again to renew it."
         )
     # The hash of the file is no part of the result.
     bare = {name: value for name, value in content.items() if name != "content_sha256"}
-    return from_plain(Result, _from_schema_1(bare) if schema == 1 else bare, "the result")
-
-
-def _from_schema_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what schema 1 did not have as not known. The reader names a part that is missing or of another type."""
-
-    def each(entries: Any, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
-        if not isinstance(entries, list | tuple):
-            return entries
-        return [change(entry) if isinstance(entry, Mapping) else entry for entry in entries]
-
-    def with_classes(part: Mapping[str, Any], **unknown: None) -> dict[str, Any]:
-        if "classes" not in part:
-            return dict(part)
-        return {**part, "classes": each(part["classes"], lambda entry: {**unknown, **entry})}
-
-    upgraded = with_classes({"confusion_of_rules": None, **content}, precision=None, recall=None)
-    statistics = content.get("statistics")
-    if isinstance(statistics, Mapping):
-        upgraded["statistics"] = with_classes({"macro_f1": None, **statistics}, decision=None)
-        if "subgroups" in statistics:
-            groups = each(statistics["subgroups"], lambda group: with_classes(group, decision=None))
-            upgraded["statistics"]["subgroups"] = groups
-    return upgraded
+    return from_plain(Result, bare, "the result")

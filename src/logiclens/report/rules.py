@@ -22,26 +22,25 @@ from logiclens.report.result import ClassResult, GapCount, ProtectedColumn, Recu
 from logiclens.words import count_with_noun
 
 SELDOM = 0.1
-"""A rule that at most this share of bags or resamples found again is not to be relied on."""
+"""A rule that at most this share of bags found again is not to be relied on."""
 FEWEST_BAGS = 5
-"""The fewest bags or resamples that are enough to say so: a rule that recurs half of the time is found in none of 5, or
+"""The fewest bags that are enough to say so: a rule that recurs half of the time is found in none of 5, or
 in at most 1 of 10, with a probability below 5%."""
 
 
 @dataclass(frozen=True)
 class Recurs:
-    """In how many bags or resamples a rule was found again; with `is_least`, the one of its categories found least."""
+    """In how many bags a rule was found again; with `is_least`, the one of its categories found least."""
 
     count: int
     total: int
-    drawn: str
     is_least: bool = False
 
     @property
     def words(self) -> str:
         """What is said behind the numbers."""
         rarely = "" if recurs(self.count, self.total) else ", less than half"
-        return f"{self.drawn} found it again{FOUND_LEAST * self.is_least}{rarely}"
+        return f"bags found it again{FOUND_LEAST * self.is_least}{rarely}"
 
     def __str__(self) -> str:
         """The recurrence in one line."""
@@ -56,14 +55,14 @@ Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]
 class ReadRule:
     """A rule as it is read: one cube, or cubes that differ in one category only, which are one condition in words.
 
-    `decided` is the share that has the class of the rows that it decides, if counted. `gaps` are its conditions that a
+    `decided` is the share that has the class of the rows that it decides. `gaps` are its conditions that a
     missing value satisfies too, as far as they were counted.
     """
 
     cubes: tuple[Cube, ...]
     conditions: tuple[Condition, ...]
     counted: CubeRecord
-    decided: ShareRecord | None
+    decided: ShareRecord
     recurs: Recurs | None
     doubt: str
     is_edited: bool
@@ -86,7 +85,7 @@ def read_rules(
 ) -> tuple[ReadRule, ...]:
     """Return the rules of a class as they are read, each with its figures and what speaks against it.
 
-    A rule is doubted if hardly any bag or resample found it again, or if it is right on no row that was measured. Of
+    A rule is doubted if hardly any bag found it again, or if it is right on no row that was measured. Of
     several categories, the warning names the one that it is about, and the recurrence is the lowest.
 
     Args:
@@ -100,8 +99,6 @@ def read_rules(
     """
     rule = rules.rule(measured.name)
     at = {cube: place for place, cube in enumerate(rule.cubes)}
-    earlier = (entry.decided if entry is not None else ()) or (None,) * len(at)
-    decided = [cube.decided or share for cube, share in zip(measured.cubes, earlier, strict=True)]
     gaps = (entry.gaps if entry is not None else ()) or ((),) * len(at)
     again = _recurs(rule, measured.cubes, stability)
     unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)
@@ -109,11 +106,11 @@ def read_rules(
     for union in unions:
         places = [at[cube] for cube in union]
         own = [measured.cubes[place] for place in places]
-        rights, recurrences = [decided[place] for place in places], [again[place] for place in places]
+        rights, recurrences = [cube.decided for cube in own], [again[place] for place in places]
         named = [""] if len(union) == 1 else [f" where {category}" for category in _categories(union, rules)]
         doubts = [
-            _doubt(recurrence, right or cube.confidence, rows, name)
-            for recurrence, right, cube, name in zip(recurrences, rights, own, named, strict=True)
+            _doubt(recurrence, right, rows, name)
+            for recurrence, right, name in zip(recurrences, rights, named, strict=True)
         ]
         read.append(
             ReadRule(
@@ -123,7 +120,7 @@ def read_rules(
                     for words, alternatives in union_conditions(union, rules.predicates, rules.facts)
                 ),
                 counted=own[0] if len(own) == 1 else union_record(own, " ∨ ".join(cube.text for cube in own)),
-                decided=_added([right for right in rights if right is not None], own[0].table.worth),
+                decided=_added(rights, own[0].table.worth),
                 recurs=_least(recurrences),
                 doubt="" if entry is None else " ".join(filter(None, doubts)),
                 is_edited=any(cube in rule.edited for cube in union),
@@ -150,10 +147,10 @@ def _categories(union: Sequence[Cube], rules: RuleSet) -> list[str]:
     return [literal_words(literal, rules.predicates, rules.facts) for literal in chosen]
 
 
-def _added(shares: Sequence[ShareRecord], worth: float) -> ShareRecord | None:
-    """Return the share of several groups of rows together; None of no groups."""
-    if len(shares) < 2:
-        return shares[0] if shares else None
+def _added(shares: Sequence[ShareRecord], worth: float) -> ShareRecord:
+    """Return the share of several groups of rows together."""
+    if len(shares) == 1:
+        return shares[0]
     return Share(sum(one.hits for one in shares), sum(one.total for one in shares), worth).record()
 
 
@@ -194,7 +191,6 @@ def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | Non
     counts, total = list(rule.counts), rule.bags
     if stability is not None:
         shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
-        total = stability.resamples
+        total = stability.bags
         counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
-    drawn = "bags" if stability is None else stability.drawn
-    return [None if count is None else Recurs(count, total, drawn) for count in counts]
+    return [None if count is None else Recurs(count, total) for count in counts]

@@ -127,11 +127,11 @@ def version_to_dict(rules: RuleSet, before: RuleSet | None) -> dict[str, Any]:
 
 
 def read_versions(entries: Sequence[Mapping[str, Any]]) -> list[RuleSet]:
-    """Return the versions that `version_to_dict` wrote; those of earlier releases share nothing."""
+    """Return the versions that `version_to_dict` wrote."""
     versions: list[RuleSet] = []
     for entry in entries:
         own = RuleSet.from_dict({name: value for name, value in entry.items() if name != "shared"})
-        earlier = versions[-1].history[: int(entry.get("shared", 0))] if versions else ()
+        earlier = versions[-1].history[: int(entry["shared"])] if versions else ()
         versions.append(replace(own, history=(*earlier, *own.history)))
     return versions
 
@@ -404,7 +404,6 @@ class Editor:
         before, rules = self.versions[at - 1], self.versions[at]
         if len(rules.history) == len(before.history) + 1:
             return before
-        # Works of earlier releases do not hold them: then nothing is known to have changed, and all reasons stay.
         return rules if self._dropped is None else self._dropped
 
     def held_out_right(self) -> tuple[float, int] | None:
@@ -750,7 +749,6 @@ def edited_result(
                 f1=known(decision.f1),
                 simplest=None,
                 relevance=(),
-                decided=(),
                 gaps=(),
             )
         )
@@ -780,7 +778,6 @@ def edited_result(
         headline=None,
         knowledge=constraints,
         protected=(),
-        knowledge_cost=(),
         costs=(),
         editing=editing,
     )

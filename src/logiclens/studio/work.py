@@ -229,16 +229,11 @@ class Work:
         write_whole(self.folder / HELD_OUT, held.getvalue())
 
     def held_out(self, *, measured: bool = False) -> NDArray[np.int64]:
-        """Return the places of the held-out rows among those that have a target; none if nothing was held out.
-
-        Works of earlier releases measure all of them.
-        """
+        """Return the places of the held-out rows among those that have a target; none if nothing was held out."""
         path = self.folder / HELD_OUT
         if not path.exists():
             return np.zeros(0, dtype=np.int64)
         held = np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
-        if held.ndim == 1:
-            return held
         places: NDArray[np.int64] = held[0, held[1] > 0] if measured else held[0]
         return places
 

@@ -34,12 +34,11 @@ from logiclens.tables.formats import (
     WORKBOOK,
     WRITTEN,
     begins_a_formula,
-    checked_encoding,
     first_bytes,
+    from_windows,
     in_utf8,
     is_workbook,
     not_utf8,
-    recoded,
     refuse_workbook,
     sentence,
     suffix_of,
@@ -215,7 +214,6 @@ def read_table(
     *,
     delimiter: str | None = None,
     missing: Sequence[str] = (),
-    encoding: str | None = None,
     sheet: str | None = None,
     stream: BinaryIO | None = None,
     name: str | None = None,
@@ -226,17 +224,17 @@ def read_table(
     The suffix names the format (`.csv .tsv .txt .data`, `.parquet .pq`, `.jsonl .ndjson .json`, `.xlsx`, any of them
     with `.gz`); for standard input it is detected. `delimiter` is the field delimiter of a text; detected if omitted.
     Spaces at the ends of a field are dropped. `missing` are texts that mean a missing value, in addition to those
-    that pandas knows. A first column without a name that counts the rows is left out, with a note. `encoding` is
-    that of a text; default: UTF-8, or UTF-16 with a mark. `sheet` is the name of a sheet of a workbook; default:
-    the first. `name` is what messages call the file; default: its own name. `most_bytes` is how large a packed file
-    (`.gz`, Parquet) may become; default: as large as it is.
+    that pandas knows. A first column without a name that counts the rows is left out, with a note. A text is UTF-8, or
+    UTF-16 with a mark; any other is read as Windows-1252, with a note. `sheet` is the name of a sheet of a workbook;
+    default: the first. `name` is what messages call the file; default: its own name. `most_bytes` is how large a packed
+    file (`.gz`, Parquet) may become; default: as large as it is.
     """
-    with _opened(source, delimiter, missing, stream, encoding, sheet, name, most_bytes) as file:
+    with _opened(source, delimiter, missing, stream, sheet, name, most_bytes) as file:
         frame = file.frame(most_bytes)
     if "" in frame.columns:
         note = "the first column has no name and counts the rows: it is left out."
-        return TableFile(frame.drop(columns=""), file.name, file.sha256, file.n_bytes, (note,))
-    return TableFile(frame, file.name, file.sha256, file.n_bytes)
+        return TableFile(frame.drop(columns=""), file.name, file.sha256, file.n_bytes, (*file.notes, note))
+    return TableFile(frame, file.name, file.sha256, file.n_bytes, file.notes)
 
 
 @contextmanager
@@ -245,7 +243,6 @@ def open_table(
     *,
     delimiter: str | None = None,
     missing: Sequence[str] = (),
-    encoding: str | None = None,
     sheet: str | None = None,
     stream: BinaryIO | None = None,
     rows: int | None = None,
@@ -254,11 +251,11 @@ def open_table(
 
     The file is read once to check it and to find the type of each column, and again for the rows.
     """
-    with _opened(source, delimiter, missing, stream, encoding, sheet) as file:
+    with _opened(source, delimiter, missing, stream, sheet) as file:
         table = file.chunked(rows)
         if table.n_rows == 0:
             raise LogicLensError(f"{file.name} has no rows.")
-        yield TableStream(table, file.name, file.sha256, tuple(key for key in table.dtypes if key))
+        yield TableStream(table, file.name, file.sha256, tuple(key for key in table.dtypes if key), file.notes)
 
 
 @dataclass(frozen=True)
@@ -274,6 +271,7 @@ class _PlainFile:
     delimiter: str | None
     missing: frozenset[str]
     scratch: Path
+    notes: tuple[str, ...]
 
     def frame(self, most_bytes: int | None = None) -> pd.DataFrame:
         """Read the table as a whole; `most_bytes` is how large a Parquet file may become."""
@@ -304,7 +302,7 @@ class _PlainFile:
         try:
             yield
         except UnicodeDecodeError:
-            raise _encoding_error(self.path, self.name, self.suffix) from None
+            raise not_utf8(self.path, self.name) from None
         except OSError as error:
             raise LogicLensError(f"cannot read {named(self.source)}: {error.strerror or error}.") from None
 
@@ -315,14 +313,12 @@ def _opened(
     delimiter: str | None,
     missing: Sequence[str],
     stream: BinaryIO | None,
-    encoding: str | None,
     sheet: str | None,
     called: str | None = None,
     most_bytes: int | None = None,
 ) -> Iterator[_PlainFile]:
     """Open a file, or standard input, decompressed and in UTF-8; turn what goes wrong into one sentence."""
     given = None if delimiter is None else checked_delimiter(delimiter)
-    encoding = None if encoding is None else checked_encoding(encoding)
     # A file of UTF-8 has no lone surrogates, so a text that holds one stands for no cell.
     texts = [missing] if isinstance(missing, str) else missing
     absent = frozenset(text for text in texts if not any("\ud800" <= letter <= "\udfff" for letter in text))
@@ -336,10 +332,8 @@ def _opened(
             suffix = "" if str(source) == "-" else _checked_suffix(path)
             with path.open("rb") as file:
                 sha256, n_bytes = hashlib.file_digest(file, "sha256").hexdigest(), file.seek(0, os.SEEK_END)
-            path = _plain(unpacked(path, scratch, name, most_bytes), scratch, name, encoding)
+            path = in_utf8(unpacked(path, scratch, name, most_bytes), scratch, name)
             suffix = suffix or _sniffed(path)
-            if encoding is not None and suffix in (*PARQUET, *WORKBOOK):
-                raise LogicLensError(f"{name} is no text: leave out the encoding.")
             if suffix not in WORKBOOK and sheet is not None:
                 raise LogicLensError(f"{name} is no workbook: leave out the sheet.")
             if not first_bytes(path, BLOCK).removeprefix(codecs.BOM_UTF8).strip():
@@ -349,28 +343,13 @@ def _opened(
                 suffix, given = ".csv", ","
             else:
                 refuse_workbook(path, name)
+            notes: tuple[str, ...] = ()
+            if suffix in TEXT and (text := from_windows(path, scratch)) is not None:
+                path, notes = text, (f"{name} is not UTF-8: it is read as Windows-1252.",)
         except OSError as error:
             raise LogicLensError(f"cannot read {named(source)}: {error.strerror or error}.") from None
         mark = given or ("\t" if suffix == ".tsv" else None)
-        yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent, scratch)
-
-
-def _plain(path: Path, scratch: Path, name: str, encoding: str | None) -> Path:
-    """Return a decompressed file with the same table, in UTF-8 if it is text."""
-    if encoding is None:
-        return in_utf8(path, scratch, name)
-    head = first_bytes(path, 4)
-    if head == b"PAR1" or head.startswith(b"PK"):
-        return path
-    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if encoding == "utf-16" and not is_utf16:
-        # Python would read any text of an even length as UTF-16, mostly as rare Chinese letters.
-        raise LogicLensError(
-            f"{name} cannot be read as utf-16, because it does not begin with a byte order mark: leave out the "
-            "encoding if it is UTF-8, or say utf-16-le or utf-16-be."
-        )
-    # A text that is not UTF-8 is refused where it is read, by its first wrong byte.
-    return path if encoding == "utf-8" and not is_utf16 else recoded(path, scratch, name, encoding)
+        yield _PlainFile(source, path, name, suffix, sha256, n_bytes, mark, absent, scratch, notes)
 
 
 def _sheet(path: Path, scratch: Path, name: str, sheet: str | None) -> Path:
@@ -409,16 +388,3 @@ def _sniffed(path: Path) -> str:
     if is_workbook(path):
         return ".xlsx"
     return ".json" if re.match(rb"\s*(\{|\[\s*\{)", head.removeprefix(codecs.BOM_UTF8)) else ".txt"
-
-
-def _encoding_error(path: Path, name: str, suffix: str) -> LogicLensError:
-    """Return the error for another encoding, with a hint if it looks like that of Excel on Windows."""
-    error = not_utf8(path, name)
-    try:
-        text = path.read_bytes().decode("cp1252")
-    except UnicodeDecodeError:
-        return error
-    # Windows-1252 decodes nearly every byte, but a text contains no control characters.
-    if suffix in JSON or re.search(r"[\x00-\x08\x0e-\x1f]", text):
-        return error
-    return LogicLensError(f"{str(error).removesuffix('.')} (in Excel: Save as, CSV UTF-8), or say --encoding cp1252.")

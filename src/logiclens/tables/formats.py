@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, TextIO
 
-from logiclens.errors import LONGEST_LIST, LogicLensError, named, quoted
+from logiclens.errors import LONGEST_LIST, LogicLensError, named
 from logiclens.words import readable, shortened
 
 BLOCK = 1 << 20
@@ -148,27 +148,29 @@ def refuse_workbook(path: Path, name: str) -> None:
         )
 
 
-def recoded(path: Path, scratch: Path, name: str, encoding: str) -> Path:
-    """Return a text of another encoding in UTF-8."""
+def from_windows(path: Path, scratch: Path) -> Path | None:
+    """Return a text of Windows-1252 in UTF-8; None if the file is UTF-8, or no text of Windows-1252 either."""
     try:
-        with path.open(encoding=encoding, newline="") as text, (scratch / "recoded").open("wb") as copy:
-            shutil.copyfileobj(text, codecs.getwriter("utf-8")(copy), BLOCK)
-    except (UnicodeError, ValueError):
-        raise LogicLensError(
-            f"{name} cannot be read as {encoding}: say another encoding, or save it as UTF-8."
-        ) from None
-    return scratch / "recoded"
+        with path.open(encoding="utf-8", newline="") as text:
+            while text.read(BLOCK):
+                pass
+        return None
+    except UnicodeDecodeError:
+        pass
+    copy = scratch / "from_windows"
+    try:
+        with path.open(encoding="cp1252", newline="") as text, copy.open("w", encoding="utf-8", newline="") as out:
+            while block := text.read(BLOCK):
+                # Windows-1252 decodes nearly every byte, but a text contains no control characters.
+                if _CONTROL.search(block):
+                    return None
+                out.write(block)
+    except UnicodeDecodeError:
+        return None
+    return copy
 
 
-def checked_encoding(name: str) -> str:
-    """Return the name of an encoding of texts that Python knows."""
-    try:
-        "".encode(name).decode(name)
-        return codecs.lookup(name).name
-    except (LookupError, ValueError, TypeError, AttributeError):
-        raise LogicLensError(
-            f"there is no encoding {quoted(name)} of texts; try utf-8, cp1252 (Windows) or latin-1."
-        ) from None
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
 def sentence(error: Exception) -> str:

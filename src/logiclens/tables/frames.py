@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.errors import LogicLensError, no_column, quoted, warn
 from logiclens.formula.column_kinds import (
     CATEGORY,
     KINDS,
@@ -459,6 +459,8 @@ def opened(table: Any, columns: Sequence[str] | None = None) -> Any:
     from logiclens.tables.files import read_table
 
     file = read_table(os.fspath(table))
+    for note in file.notes:
+        warn(note, stacklevel=3)
     if columns is None:
         return file.frame
     for name in columns:

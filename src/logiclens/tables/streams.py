@@ -39,12 +39,14 @@ class TableStream:
         name: the name of the file, or "standard input".
         sha256: hash of the file as it is, before decompression.
         columns: the names of the columns.
+        notes: sentences about how the file was read.
     """
 
     table: ChunkedTable
     name: str
     sha256: str
     columns: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""

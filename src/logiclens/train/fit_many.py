@@ -1,4 +1,4 @@
-"""Training of many networks in one pass: folds, seeds, settings and resamples as extra heads of one stack."""
+"""Training of many networks in one pass: folds, seeds and settings as extra heads of one stack."""
 
 from __future__ import annotations
 

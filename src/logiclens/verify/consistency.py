@@ -21,11 +21,10 @@ from .predicates import (
     looks,
     predicate_name,
     reads_as_condition,
-    rises,
     surely_meet,
     threshold_number,
 )
-from .records import ORDERS, PARTS, Certificate, Cutting, Model, Predicate
+from .records import Certificate, Cutting, Model, Predicate
 from .report import column_text, meaning_text
 
 DISTRUST = "Do not take the printed rules for the model; save it again to have a certificate made from its weights."
@@ -47,8 +46,6 @@ def check_model(model: Model, certificate: Certificate) -> None:
     _check_cutting(model)
     _check_names(model)
     _check_copies(model)
-    if model.schema >= 3:
-        _check_sequence(model)
 
 
 def contradiction(what: str) -> Refuted:
@@ -79,15 +76,8 @@ def _check_labels(model: Model) -> None:
         raise contradiction(f"its labels {shown(list(model.labels))} are of several types")
     if [str(label) for label in model.labels] != names:
         raise contradiction(f"its labels {shown(list(model.labels))} are not its class names {shown(names)}")
-    if model.schema >= 3 and not _ascend(model.labels):
-        raise contradiction(f"its labels {shown(list(model.labels))} are not in order")
     if not _same(stored, list(model.labels)):
         raise contradiction(f"its labels {shown(list(model.labels))} are not those of its rules {shown(stored)}")
-
-
-def _ascend(labels: Sequence[Label]) -> bool:
-    """Return whether labels of one type are in order, as training puts them."""
-    return all(before <= after for before, after in pairwise(labels))  # type: ignore[operator]
 
 
 def _same(some: Sequence[Label], others: Sequence[Label]) -> bool:
@@ -98,17 +88,16 @@ def _same(some: Sequence[Label], others: Sequence[Label]) -> bool:
 def _check_decision(model: Model, certificate: Certificate) -> None:
     """Check who decides between classes: the certificate says the same, and no part is missing."""
     rules, names = model.rules, model.class_names
-    if certificate.decision is not None:
-        resolve, order, otherwise = certificate.decision
-        for what, said, is_so in (
-            ("resolve", resolve, rules.resolve),
-            ("order", [names[place] for place in order], [names[place] for place in rules.order]),
-            ("otherwise", _class(otherwise, names), _class(rules.otherwise, names)),
-        ):
-            if said != is_so:
-                raise _contradicted(
-                    f"certificate.json has {what} {shown(said)}, the rules in model.json have {shown(is_so)}"
-                )
+    resolve, order, otherwise = certificate.decision
+    for what, said, is_so in (
+        ("resolve", resolve, rules.resolve),
+        ("order", [names[place] for place in order], [names[place] for place in rules.order]),
+        ("otherwise", _class(otherwise, names), _class(rules.otherwise, names)),
+    ):
+        if said != is_so:
+            raise _contradicted(
+                f"certificate.json has {what} {shown(said)}, the rules in model.json have {shown(is_so)}"
+            )
     if certificate.history != rules.history:
         raise _contradicted("certificate.json tells another history of the rules than model.json")
     _check_order(model)
@@ -252,63 +241,18 @@ def _meaning(name: str, predicate: Predicate | None) -> str | None:
 
 def _check_names(model: Model) -> None:
     """Check that a name is made from its predicate, or else cannot be taken for a condition or another concept."""
-    for what, names in (("class", model.class_names), ("concept", model.concepts), ("column", _columns(model))):
-        if model.schema >= 3 and (blank := [name for name in names if not name.strip()]):
-            raise contradiction(f"every {what} needs a name, and one has {shown(blank[0])}")
     columns = {looks(predicate.column) for predicate in model.predicates.values()}
     columns |= {looks(column) for column in _columns(model)}
     everybody = [looks(name) for name in model.concepts]
     for name, predicate in model.predicates.items():
         if _is_derived(name, predicate):
             continue
-        # Since schema 3, every name is made from its predicate.
-        if model.schema >= 3 or reads_as_condition(name) or looks(name) in columns or everybody.count(looks(name)) > 1:
+        if reads_as_condition(name) or looks(name) in columns or everybody.count(looks(name)) > 1:
             raise contradiction(f"the concept {shown(name)} means {shown(predicate_name(predicate))} on the table")
 
 
 def _columns(model: Model) -> tuple[str, ...]:
     return () if model.cutting is None else model.cutting.columns
-
-
-# Order ---------------------------------------------------------------------------------------------------------------
-
-
-def _check_sequence(model: Model) -> None:
-    """Check that concepts stand in the order in which training cuts columns: loading the model relies on it.
-
-    Concepts of predicates come first and those that only networks see after them, both by the names of the columns.
-    Within a column the cuts rise, and the concept of a missing value comes last.
-    """
-    if model.cutting is None:
-        return
-    meant = [model.predicates[name] for name in model.concepts if name in model.predicates]
-    grouped = [model.cutting.memberships[name] for name in model.concepts if name in model.cutting.memberships]
-    if any(name in model.cutting.memberships for name in model.concepts[: len(meant)]):
-        raise contradiction("a concept that only networks see must come after those of predicates")
-    asked = [one.column for one in meant], [one.column for one in grouped]
-    # Earlier versions cut columns in the order of the table, as columns without names still are.
-    if not any(
-        _are_in_order(model, columns, asked) for columns in (sorted(model.cutting.columns), model.cutting.columns)
-    ):
-        raise contradiction("its concepts are not in the order of its columns")
-    for one, after in pairwise(meant):
-        if one.column != after.column:
-            continue
-        in_order = one.operator != "missing"
-        if one.operator in ORDERS and after.operator in ORDERS:
-            in_order = rises(one, after)
-        if not in_order:
-            raise contradiction(f"the concept of {shown(predicate_name(after))} is not in the order of its cuts")
-
-
-def _are_in_order(model: Model, columns: Sequence[str], asked: Sequence[Sequence[str]]) -> bool:
-    """Return whether concepts about some columns are in the order of all columns."""
-    place = {column: (number, 0, 0) for number, column in enumerate(columns)}
-    # Numbers taken from a date stand behind it; days behind the later column.
-    for part in (one.part for one in model.predicates.values() if one.part is not None):
-        rank = 1 + list(PARTS).index(part.kind)
-        place[part.name] = (place[part.columns[-1]][0], rank, place[part.columns[0]][0])
-    return all(place[one] <= place[after] for own in asked for one, after in pairwise(own))
 
 
 # Groups and copies ---------------------------------------------------------------------------------------------------

@@ -288,8 +288,8 @@ def _is_whole(value: object) -> bool:
 MODEL = "model.json"
 WEIGHTS = "weights.safetensors"
 CERTIFICATE = "certificate.json"
-SCHEMAS = {MODEL: (1, 2, 3), CERTIFICATE: (1, 2)}
-"""Supported schema versions of the two JSON files."""
+SCHEMAS = {MODEL: 3, CERTIFICATE: 2}
+"""Schemas of the two JSON files."""
 LIMITS = {MODEL: 2**25, CERTIFICATE: 2**25, WEIGHTS: 2**30}
 """Largest size of each file in bytes: 32 MiB of JSON, 1 GiB of weights. A larger file is not read."""
 
@@ -323,9 +323,6 @@ def read_folder(folder: Path) -> Folder:
     model = parse(model_bytes, MODEL)
     _check_kind(model, "logiclens model")
     _check_stated_hashes(model, weights)
-    if model.whole("schema") >= 3 and certificate.whole("schema") < 2:
-        # A certificate of schema 1 does not state how the rules decide between classes.
-        raise Unusable(f"{MODEL} of schema {model.whole('schema')} needs a certificate of schema 2, got 1. {AGAIN}")
     return Folder(model, certificate, weights)
 
 
@@ -438,11 +435,9 @@ def _check_hash(certificate: Fields, key: str, content: bytes, file: str) -> Non
 
 
 def _check_stated_hashes(model: Fields, weights: bytes) -> None:
-    """Check the hashes in `model.json`, which loading the model compares. Schema 1 did not always state its own."""
+    """Check the hashes in `model.json`, which loading the model compares."""
     if model.text("weights_sha256") != hashlib.sha256(weights).hexdigest():
         raise Unusable(f"{MODEL} names other weights than {WEIGHTS}: its weights_sha256 differs. {AGAIN}")
-    if model.whole("schema") == 1 and "content_sha256" not in model.record:
-        return
     rest = {key: value for key, value in model.record.items() if key != "content_sha256"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     if model.text("content_sha256") != hashlib.sha256(text.encode("utf-8")).hexdigest():
@@ -453,8 +448,8 @@ def _check_kind(fields: Fields, kind: str) -> None:
     if fields.text("kind") != kind:
         raise Unusable(f"{fields.file} must be of kind {kind!r}, got {shown(fields.text('kind'))}. {AGAIN}")
     known = SCHEMAS[fields.file]
-    if fields.whole("schema") not in known:
+    if fields.whole("schema") != known:
         raise Unusable(
-            f"{fields.file} has schema {fields.whole('schema')}; this logiclens verifies schema "
-            f"{' or '.join(map(str, known))}. Use the version of logiclens that saved the model."
+            f"{fields.file} has schema {fields.whole('schema')}; this logiclens verifies schema {known}. Use the "
+            "version of logiclens that saved the model."
         )

@@ -199,7 +199,7 @@ A fixed list, because Python's own `isprintable` differs between versions, and a
 def has_quoted_name(name: str, predicate: Predicate) -> bool:
     """Return whether a name is that of a text in quotes, where a character may be escaped or not.
 
-    Earlier versions quoted and escaped some characters depending on the version of Python.
+    Versions of Python quote and escape some characters differently.
 
     >>> has_quoted_name("a is 'b'", Predicate("a", "==", "b")), has_quoted_name("a is 'b'", Predicate("a", "==", "c"))
     (True, False)

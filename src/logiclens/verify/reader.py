@@ -32,7 +32,6 @@ from .records import (
     Rules,
     as_point,
 )
-from .settings import cut_softly, read_settings
 
 TEMPERATURES = (2.0**-126, 2.0**126)
 """Smallest and largest τ for which τ and 1/τ are both normal float32 numbers, as the rounding bound assumes."""
@@ -43,19 +42,20 @@ KINDS = ("number", "boolean", "text", "date", "timedelta")
 RESOLVES = ("order", "confidence", "none")
 """Ways to decide between classes if not exactly one formula fires."""
 COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
-"""Origins of the weights of a head, as written in a certificate of schema 2."""
+"""Origins of the weights of a head, as written in a certificate."""
 
 _MODEL_FIELDS = (
     "kind", "schema", "logiclens", "network", "concepts", "predicates", "exclusive", "implied", "class_names", "labels",
-    "multilabel", "exact", "rules", "settings", "metrics", "data_sha256", "weights_sha256",
+    "multilabel", "exact", "rules", "settings", "metrics", "data_sha256", "weights_sha256", "columns", "positional",
+    "cutting", "target", "content_sha256",
 )  # fmt: skip
-_MODEL_FIELDS_2 = (*_MODEL_FIELDS, "columns", "positional", "cutting", "target", "content_sha256")
 _CERTIFICATE_FIELDS = (
     "kind", "schema", "logiclens", "model_sha256", "weights_sha256", "classes", "does_not_cover", "certificate_sha256",
+    "resolve", "order", "otherwise",
 )  # fmt: skip
 _CLAIM_FIELDS = (
     "class", "head", "concepts", "formula", "domain", "rows_checked", "smallest_logit", "rounding_bound",
-    "refit_to_formula", "proved_minimal", "note",
+    "refit_to_formula", "proved_minimal", "note", "origin", "complement_of", "agreement",
 )  # fmt: skip
 
 
@@ -68,15 +68,11 @@ def read_model(fields: Fields) -> Model:
     Raises:
         Unusable: a field is unknown, missing or malformed.
     """
-    schema = fields.whole("schema")
-    if schema == 1:
-        fields.check_keys((*_MODEL_FIELDS, "raw_columns"), ("content_sha256",))
-    else:
-        fields.check_keys(_MODEL_FIELDS_2, ("target_cuts",))
+    fields.check_keys(_MODEL_FIELDS, ("target_cuts",))
     fields.text("logiclens")
     concepts = fields.names("concepts")
     network = fields.inner("network")
-    hidden, temperature = _read_network(network, schema)
+    hidden, temperature = _read_network(network)
     if network.whole("n_concepts") != len(concepts) or not concepts:
         raise network.refuse("n_concepts", f"the number of concepts, {len(concepts)}, and at least 1")
     class_names = fields.texts("class_names")
@@ -92,7 +88,6 @@ def read_model(fields: Fields) -> Model:
             "model.json contradicts itself: it says that the model is not exact, and there is a certificate. "
             "Save the model again to have it made from one source."
         )
-    read_settings(fields, schema)
     _check_target_cuts(fields, class_names)
     known = frozenset(concepts)
     predicates = _read_predicates(fields, known)
@@ -106,10 +101,9 @@ def read_model(fields: Fields) -> Model:
         predicates,
         _read_groups(fields, "exclusive", known),
         _read_groups(fields, "implied", known),
-        _read_rules(fields.inner("rules"), known, schema),
-        None if schema == 1 or fields.value("target") is None else fields.text("target"),
-        _read_cutting(fields, known, predicates) if schema > 1 else _old_cutting(fields, predicates),
-        schema,
+        _read_rules(fields.inner("rules"), known),
+        None if fields.value("target") is None else fields.text("target"),
+        _read_cutting(fields, known, predicates),
     )
 
 
@@ -147,17 +141,11 @@ def read_certificate(fields: Fields, model: Model) -> Certificate:
     """
     fields.text("logiclens")
     fields.texts("does_not_cover")
-    known, first = frozenset(model.concepts), fields.whole("schema") == 1
-    decision = None
-    history: tuple[Edit, ...] = ()
-    if first:
-        fields.check_keys(_CERTIFICATE_FIELDS)
-    else:
-        fields.check_keys((*_CERTIFICATE_FIELDS, "resolve", "order", "otherwise"), ("history",))
-        history = read_history(fields) if "history" in fields.record else ()
-        decision = _read_decision(fields, len(model.class_names))
-    read = _read_claim if first else _read_claim_of_schema_2
-    claims = fields.each("classes", lambda entry: read(entry, known, len(model.class_names)))
+    known = frozenset(model.concepts)
+    fields.check_keys(_CERTIFICATE_FIELDS, ("history",))
+    history = read_history(fields) if "history" in fields.record else ()
+    decision = _read_decision(fields, len(model.class_names))
+    claims = fields.each("classes", lambda entry: _read_claim(entry, known, len(model.class_names)))
     heads = [claim.head for claim in claims]
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
@@ -188,13 +176,11 @@ def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...]
     return resolve, order, otherwise
 
 
-def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]:
-    required = ("n_concepts", "n_heads", "hidden", "shared_tail", "temperature", "activation")
-    # Earlier versions, also of schema 3, had no committees.
-    network.check_keys(required, ("members",) if schema > 1 else ())
-    if network.flag("shared_tail") or network.record.get("members") is not None:
-        field = "shared_tail" if network.flag("shared_tail") else "members"
-        raise network.refuse(field, "false" if field == "shared_tail" else "null, since a committee is not certified")
+def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
+    required = ("n_concepts", "n_heads", "hidden", "temperature", "activation", "members")
+    network.check_keys(required)
+    if network.value("members") is not None:
+        raise network.refuse("members", "null, since a committee is not certified")
     hidden = network.wholes("hidden")
     if not hidden or 0 in hidden:
         raise network.refuse("hidden", "a list of at least one width, each at least 1")
@@ -207,34 +193,31 @@ def _read_network(network: Fields, schema: int) -> tuple[tuple[int, ...], float]
 
 
 def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str, Predicate]) -> Cutting | None:
-    columns, positional, since_3 = fields.names("columns"), fields.flag("positional"), fields.whole("schema") >= 3
+    columns, positional = fields.names("columns"), fields.flag("positional")
     if fields.value("cutting") is None:
         if columns:
             raise fields.refuse("columns", "empty, since without cuts the columns are the concepts")
-        if since_3 and positional:
+        if positional:
             raise fields.refuse("positional", "false, since without cuts the columns are the concepts")
-    if since_3 and (fields.value("cutting") is None) != (fields.inner("settings").value("booleanise") is None):
+    if (fields.value("cutting") is None) != (fields.inner("settings").value("booleanise") is None):
         raise fields.refuse("cutting", "null exactly if settings.booleanise is")
     if fields.value("cutting") is None:
         return None
     cutting = fields.inner("cutting")
-    # Earlier versions, also of schema 3, had no concepts that only networks see.
-    cutting.check_keys(("kinds", "scales"), ("memberships",))
+    cutting.check_keys(("kinds", "scales", "memberships"))
     kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
     for concept in scales.record:
         _check_known(concept, known, scales)
     for concept, predicate in predicates.items():
-        if (concept in scales.record) != (predicate.operator in ORDERS and cut_softly(fields, predicate.column)):
+        if (concept in scales.record) != (predicate.operator in ORDERS and _cut_softly(fields, predicate.column)):
             raise Unusable(
                 f"{scales.path} in {scales.file} must have {shown(concept)} exactly if settings.booleanise is soft for "
                 f"its column. {AGAIN}"
             )
-    memberships = {}
-    if "memberships" in cutting.record:
-        table = cutting.inner("memberships")
-        for concept in table.record:
-            _check_known(concept, known, table)
-            memberships[concept] = _read_membership(table.inner(concept))
+    memberships, table = {}, cutting.inner("memberships")
+    for concept in table.record:
+        _check_known(concept, known, table)
+        memberships[concept] = _read_membership(table.inner(concept))
     return Cutting(
         columns,
         positional,
@@ -244,12 +227,11 @@ def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str
     )
 
 
-def _old_cutting(fields: Fields, predicates: Mapping[str, Predicate]) -> Cutting | None:
-    """Return the cuts of schema 1, which had numbers and truth values and stored only whether columns are cut."""
-    if not fields.flag("raw_columns"):
-        return None
-    kinds = {meant.column: "boolean" if meant.operator == "==" else "number" for meant in predicates.values()}
-    return Cutting(tuple(kinds), False, kinds, {}, {})
+def _cut_softly(fields: Fields, column: str) -> bool:
+    """Return whether a column was rescaled, by the setting `booleanise`."""
+    cuts = fields.inner("settings").value("booleanise")
+    cuts = cuts.get("cuts") if isinstance(cuts, dict) else cuts
+    return (cuts.get(column) if isinstance(cuts, dict) else cuts) == "soft"
 
 
 def _read_scale(scales: Fields, concept: str) -> tuple[float, float]:
@@ -325,39 +307,36 @@ def _read_groups(fields: Fields, key: str, known: frozenset[str]) -> Groups:
 
 
 _RULES_FIELDS = (
-    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel",
+    "kind", "schema", "classes", "predicates", "exclusive", "implied", "resolve", "otherwise", "multilabel", "order",
 )  # fmt: skip
 
 
-def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rules:
+def _read_rules(rules: Fields, known: frozenset[str]) -> Rules:
     if rules.text("kind") != "logiclens rules":
         raise rules.refuse("kind", "'logiclens rules'")
-    schema, schemas = rules.whole("schema"), {1: (1,), 2: (1, 2), 3: (2,)}[model_schema]
-    if schema not in schemas:
-        raise rules.refuse("schema", " or ".join(map(str, schemas)))
+    if rules.whole("schema") != 2:
+        raise rules.refuse("schema", "2")
     # Rules also say what is known of the table and who edited them. Only words depend on that, so nothing is checked
     # but its form.
-    optional = ("table", "history") if schema > 1 else ()
-    rules.check_keys(_RULES_FIELDS if schema == 1 else (*_RULES_FIELDS, "order"), optional)
+    rules.check_keys(_RULES_FIELDS, ("table", "history"))
     if "table" in rules.record:
         table = rules.inner("table")
-        table.check_keys(("target", "whole", "complete"), ("kinds", "pairs", "categories"))
+        table.check_keys(("target", "whole", "complete"), ("kinds", "categories"))
         if "kinds" in table.record:
             kinds = table.inner("kinds")
             for column in kinds.record:
                 kinds.choice(column, (*KINDS, "0/1", "concept"))
-        for field in ("pairs", "categories"):
-            if field in table.record:
-                categories = table.inner(field)
-                for column in categories.record:
-                    values = categories.texts(column)
-                    if not values or len(set(values)) < len(values):
-                        raise categories.refuse(column, "a list of different texts")
+        if "categories" in table.record:
+            categories = table.inner("categories")
+            for column in categories.record:
+                values = categories.texts(column)
+                if not values or len(set(values)) < len(values):
+                    raise categories.refuse(column, "a list of different texts")
         if table.value("target") is not None:
             table.text("target")
         table.texts("whole")
         table.texts("complete")
-    classes = rules.each("classes", lambda entry: _read_rule(entry, known, schema))
+    classes = rules.each("classes", lambda entry: _read_rule(entry, known))
     _check_bags(rules)
     if len({str(rule.label) for rule in classes}) < len(classes):
         raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
@@ -368,14 +347,12 @@ def _read_rules(rules: Fields, known: frozenset[str], model_schema: int) -> Rule
                 f"rules.classes in {rules.file} has {shown(rule.label)} as the complement of class number {other}, "
                 f"which has no formula. {AGAIN}"
             )
-    # Rules of schema 1 have no order.
-    with_order = rules if schema > 1 else replace(rules, record={**rules.record, "order": []})
     return Rules(
         classes,
         _read_predicates(rules, known),
         _read_groups(rules, "exclusive", known),
         _read_groups(rules, "implied", known),
-        *_read_decision(with_order, len(classes)),
+        *_read_decision(rules, len(classes)),
         rules.flag("multilabel"),
         read_history(rules) if "history" in rules.record else (),
     )
@@ -410,16 +387,16 @@ def _read_edit(entry: Fields) -> Edit:
     return Edit(entry.text("what"), told["why"], told["who"], told["when"], tuple(measured))
 
 
-def _read_rule(entry: Fields, known: frozenset[str], schema: int) -> ClassRule:
-    if schema > 1 and "complement_of" in entry.record:
+def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
+    if "complement_of" in entry.record:
         entry.check_keys(("class", "complement_of", "confidence"))
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
-    entry.check_keys(("class", "cubes"), ("bags",) if schema > 1 else ())
+    entry.check_keys(("class", "cubes"), ("bags",))
     optional = ("recurs",) if "bags" in entry.record else ()
-    marks, reason = (("edited", "pinned"), ("reason",)) if schema > 1 else ((), ())
+    marks = ("edited", "pinned")
 
     def read(cube: Fields) -> tuple[Cube, float]:
-        cube.check_keys(("if", "confidence"), (*optional, *marks, *reason))
+        cube.check_keys(("if", "confidence"), (*optional, *marks, "reason"))
         for mark in marks:
             if mark in cube.record and not cube.flag(mark):
                 raise cube.refuse(mark, "true, or left out")
@@ -463,16 +440,6 @@ def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
 
 def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     entry.check_keys(_CLAIM_FIELDS)
-    concepts = _read_concepts(entry, known)
-    if len(concepts) > MOST_CONCEPTS:
-        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts, for 2^{MOST_CONCEPTS} rows")
-    formula = entry.each("formula", lambda cube: _read_cube(cube, known))
-    return _claim(entry, known, n_heads, formula, entry.whole("rows_checked"))
-
-
-def _read_claim_of_schema_2(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
-    """Read a claim of schema 2, which adds origins of weights, complements and heads of more than 20 concepts."""
-    entry.check_keys((*_CLAIM_FIELDS, "origin", "complement_of", "agreement"))
     origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED, EDITED)), None, None
     if origin == COMPILED:
         agreement = entry.share("agreement")

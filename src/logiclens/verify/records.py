@@ -165,7 +165,6 @@ class Model:
     target: str | None
     cutting: Cutting | None
     """None if the columns of the table are the concepts."""
-    schema: int = 3
 
     @property
     def formulas(self) -> dict[str, Formula]:
@@ -239,12 +238,12 @@ class Claim:
 class Certificate:
     """Contents of `certificate.json`.
 
-    `resolve`, `order` and `otherwise` are copies of what the rules say; None in schema 1, which does not state them.
+    `resolve`, `order` and `otherwise` are copies of what the rules say.
     `history` is a copy of what people changed in the rules.
     """
 
     claims: tuple[Claim, ...]
-    decision: tuple[str, tuple[int, ...], int | None] | None = None
+    decision: tuple[str, tuple[int, ...], int | None]
     history: tuple[Edit, ...] = ()
 
 
