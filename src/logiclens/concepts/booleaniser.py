@@ -597,6 +597,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, getattr(model, name))
         return self
 
+    def is_round(self, column: Column) -> bool:
+        """Return whether a column is cut at round numbers."""
+        how = _how(self.cuts, column)
+        return isinstance(how, str) and how == "round"
+
     def with_parts(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return columns with those parts of dates that may become concepts, each behind its date.
 

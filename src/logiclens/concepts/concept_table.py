@@ -481,3 +481,38 @@ def checked_weight(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]
     """Return the weight of each row; 1 if none is given."""
     weights = row_weights(weight, n_rows)
     return np.ones(n_rows) if weights is None else weights
+
+
+def data_notes(table: ConceptTable) -> tuple[str, ...]:
+    """Return a sentence on concepts that are constant on labelled rows, and one on classes without rows."""
+    notes = []
+    if constant := table.constant_concepts():
+        notes.append(_listed("concept", constant, "constant on the training rows and cannot matter"))
+    if empty := table.empty_classes():
+        notes.append(_listed("class", empty, "without training rows and cannot be learned"))
+    return tuple(notes)
+
+
+def _listed(what: str, names: tuple[str, ...], rest: str) -> str:
+    shown = ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    if len(names) == 1:
+        return f"{what} {shown} is {rest}."
+    return f"{what}{'es' if what.endswith('s') else 's'} {shown} are {rest}."
+
+
+def class_factors(class_weight: Sequence[float] | str, table: ConceptTable) -> NDArray[np.float64]:
+    """Return the factor of each class; `"balanced"` is n / (classes · rows of the class), as in scikit-learn."""
+    n_classes = len(table.class_names)
+    of_class = table.class_weights()
+    if isinstance(class_weight, str):
+        factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
+    else:
+        factors = np.asarray(class_weight, dtype=np.float64)
+        if factors.shape != (n_classes,) or factors.max() == 0:
+            raise LogicLensError(
+                f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
+            )
+    if (factors * of_class).sum() == 0:
+        raise LogicLensError("class_weight leaves no weight on the classes that have rows.")
+    weighed: NDArray[np.float64] = factors
+    return weighed

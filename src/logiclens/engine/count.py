@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.concepts.booleaniser import Cutting, Membership
+from logiclens.concepts.booleaniser import Cutting
 from logiclens.engine.query import (
     COUNT,
     as_double,
@@ -177,14 +177,10 @@ def grouped(
     words = {}
     for start in range(0, max(1, len(names)), BITS):
         by_column: dict[str, list[tuple[int, Predicate]]] = {}
-        codes = []
         for place, name in enumerate(names[start : start + BITS]):
-            if name in cutting.memberships:
-                codes.append(ibis.ifelse(_is_among(table, cutting.memberships[name]), _whole(1 << place), _whole(0)))
-                continue
             predicate = cutting.predicates[name]
             by_column.setdefault(predicate.column, []).append((1 << place, predicate))
-        codes += [_code(table, cutting.kinds, bits) for bits in by_column.values()]
+        codes = [_code(table, cutting.kinds, bits) for bits in by_column.values()]
         words[f"w{start // BITS}"] = functools.reduce(operator.add, codes) if codes else ibis.literal(0, "int64")
     more = {} if target is None else {"y": table[target]}
     if by is not None:
@@ -214,14 +210,6 @@ def _code(table: ir.Table, kinds: Mapping[str, Kind], bits: Sequence[tuple[int, 
     # Some engines sort NaN as the largest number.
     guard = [(~there(column), _whole(gone))] if gone or column.type().is_floating() else []
     return ibis.cases(*guard, *branches, else_=_whole(0))
-
-
-def _is_among(table: ir.Table, membership: Membership) -> Any:
-    """Test whether a column holds one of some categories; null if it is missing, which a CASE treats as false."""
-    column = table[membership.column]
-    if isinstance(membership.values[0], str):
-        return column.isin(membership.values)
-    return column.cast("float64").isin([as_double(float(value)) for value in membership.values])
 
 
 def _whole(number: int) -> Any:

@@ -112,13 +112,13 @@ class Intervals:
         """Return the bins, and the maximum error of each lower edge in rows; it is 0 if no interval must be refined."""
         rows = self.rows
         if len(self) <= MOST_BINS and not self.has_several.any():
-            return Histogram(self.low, self.high, self.counts[:, None, :]), np.zeros(len(self))
+            return Histogram(self.low, self.high, rows), np.zeros(len(self))
         bins = bins_of(np.cumsum(rows) - rows, rows.sum())
         first = np.flatnonzero(np.diff(bins, prepend=-1))
         last = np.append(first[1:], len(self)) - 1
         unsure = np.where(self.borders() > 0, rows, 0.0)
         loose = np.append(0.0, unsure[first[1:] - 1])
-        return Histogram(self.low[first], self.high[last], np.add.reduceat(self.counts, first)[:, None, :]), loose
+        return Histogram(self.low[first], self.high[last], np.add.reduceat(rows, first)), loose
 
 
 def refined(
@@ -386,15 +386,15 @@ def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float,
 
 def _of_numbers(column: Column, intervals: Intervals, n_of_class: NDArray[np.float64]) -> Tally:
     """Tally numbers, dates, durations and truth values: the bins equal those of `Histogram.of`."""
-    missing = n_of_class - intervals.counts.sum(axis=0)
+    missing = float(n_of_class.sum() - intervals.counts.sum())
     histogram, loose = intervals.histogram()
     whole = column.kind is NUMBER and (
-        column.type.is_integer() or (bool(missing.any()) and _is_whole(column, intervals))
+        column.type.is_integer() or (missing > 0 and _is_whole(column, intervals))
     )
     return Tally(
         column.name,
         column.kind.name,
-        missing[None],
+        missing,
         int(intervals.counts.sum()),
         _n_values(column, intervals, whole),
         histogram,
@@ -438,11 +438,11 @@ def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
     return Tally(
         column.name,
         column.kind.name,
-        (n_of_class - known)[None],
+        float(n_of_class.sum() - known.sum()),
         found["n_rows"][0] if order else 0,
         found["n_values"][0] if order else 0,
         categories=tuple(found["v"][place] for place in order),
-        counts=per_class[order],
+        counts=per_class[order].sum(axis=(1, 2)),
     )
 
 

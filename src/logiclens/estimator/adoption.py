@@ -186,7 +186,7 @@ def _extended(schema: Schema, rules: RuleSet) -> Schema:
     columns = {meant.column for meant in new.values()}
     groups = _groups(schema, predicates, columns)
     grown = Cutting(
-        {column: kinds[column] for column in kinds}, predicates, groups, scales, cutting.memberships,
+        {column: kinds[column] for column in kinds}, predicates, groups, scales,
         cutting.opposites, cutting.whole, cutting.categories,
     )  # fmt: skip
     return replace(schema, names=grown.names, predicates=predicates, groups=groups, cutting=grown)

@@ -34,7 +34,6 @@ from logiclens.formula.target_cuts import (
 )
 from logiclens.metrics.rule_statistics import coded
 from logiclens.tables.frames import Column, column_names, columns_of, label_array, named_frame, parted
-from logiclens.train.committee import GroupedRows
 from logiclens.words import count_with_noun, percent
 
 
@@ -493,26 +492,38 @@ class SetAside:
 class Prepared:
     """The distinct rows as concepts, split into training, validation and held-out rows.
 
-    `grouped` are the rows in groups for a committee; None for a single network. `taught` are the probabilities that
-    another teacher gives the rows, `taught_aside` those of the held-out rows. `note` says what is wrong with the split,
-    `time_note` how it treats time, `unit_note` which rows it keeps together. `target_cuts` are the cuts of a target of
-    numbers.
+    `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose the
+    epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of the
+    held-out rows. `note` says what is wrong with the split, `time_note` how it treats time, `unit_note` which rows it
+    keeps together. `target_cuts` are the cuts of a target of numbers. `unit` are the units of the rows of `table`; None:
+    its rows are separate observations. `recut` makes the rows again with another booleaniser.
     """
 
     table: ConceptTable
-    train: ConceptTable
     validation: ConceptTable | None
     aside: SetAside | None
     classes: NDArray[Any]
     schema: Schema
     booleaniser: Booleaniser | None
-    grouped: GroupedRows | None = None
     taught: NDArray[np.float64] | None = None
     taught_aside: NDArray[np.float64] | None = None
     note: str | None = None
     target_cuts: TargetCuts | None = None
     time_note: str | None = None
     unit_note: str | None = None
+    unit: NDArray[np.intp] | None = None
+    columns: tuple[Column, ...] = ()
+    recut: Callable[[Booleaniser | None], Prepared] | None = None
+
+    def with_cuts(self, cuts: Mapping[str, Sequence[Scalar]]) -> Prepared:
+        """Return the same rows cut at further thresholds too."""
+        if self.recut is None or self.booleaniser is None:
+            return self
+        made = self.recut(self.booleaniser.adding(cuts))
+        return replace(
+            self, table=made.table, validation=made.validation, aside=made.aside, schema=made.schema,
+            booleaniser=made.booleaniser,
+        )  # fmt: skip
 
 
 def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:

@@ -121,7 +121,7 @@ def knowing(booleaniser: Booleaniser | None, bound: BoundKnowledge) -> Booleanis
         return None
     cuts = booleaniser.cuts
     for predicate in bound.concepts:
-        how = cuts.get(predicate.column, "supervised") if isinstance(cuts, dict) else cuts
+        how = cuts.get(predicate.column, "round") if isinstance(cuts, dict) else cuts
         if how == "soft" and predicate.operator == ">=":
             raise LogicLensError(
                 f"the required condition {quoted(str(predicate))} is a cut, and {quoted(predicate.column)} is not cut "
@@ -130,41 +130,11 @@ def knowing(booleaniser: Booleaniser | None, bound: BoundKnowledge) -> Booleanis
     return booleaniser.wanting(Wanted(bound.concepts, bound.ordered))
 
 
-def rule_bounds(bound: BoundKnowledge, ready: Prepared) -> RuleBounds:
-    """Return what binds the search on prepared rows and in all folds."""
-    grouped = ready.grouped
-    cuttings = [] if grouped is None else [cut.cutting for cut in (*grouped.without, grouped.cut)]
-    return _rule_bounds(bound, ready.schema, cuttings)
-
-
-def fitted_bounds(model: EntropyClassifier) -> RuleBounds | None:
-    """Return what binds the search on the rows of a fitted model."""
-    bound = getattr(model, "_bound", None)
-    return None if bound is None else _rule_bounds(bound, model.schema_, ())
-
-
-def _rule_bounds(bound: BoundKnowledge, schema: Schema, cuttings: Sequence[Cutting | None]) -> RuleBounds:
-    every = [one for one in (schema.cutting, *cuttings) if one is not None]
-    return RuleBounds(
-        bound,
-        _meanings(schema, every),
-        {name: other for one in every for name, other in one.opposites.items()},
-        {name: hidden.column for one in every for name, hidden in one.memberships.items()},
-    )
-
-
-def _meanings(schema: Schema, cuttings: Sequence[Cutting]) -> dict[str, Predicate]:
-    found = {name: meant for one in cuttings for name, meant in one.predicates.items()}
-    return {**found, **schema.predicates, **{name: _bare(name) for name in schema.names if name not in _known(schema)}}
-
-
-def _known(schema: Schema) -> set[str]:
-    hidden = () if schema.cutting is None else schema.cutting.memberships
-    return {*schema.predicates, *hidden}
-
-
-def _bare(name: str) -> Predicate:
-    return Predicate(name, ">=", 0.5)
+def bounds_of(bound: BoundKnowledge, schema: Schema) -> RuleBounds:
+    """Return what binds the search for rules over the concepts of a schema."""
+    opposites = {} if schema.cutting is None else schema.cutting.opposites
+    bare = {name: Predicate(name, ">=", 0.5) for name in schema.names if name not in schema.predicates}
+    return RuleBounds(bound, {**schema.predicates, **bare}, opposites)
 
 
 def proofs_of(model: EntropyClassifier) -> tuple[Proof, ...]:

@@ -37,16 +37,15 @@ from collections.abc import Callable, Mapping
 
 from logiclens.concepts.booleaniser import Booleaniser, Cutting, in_order
 from logiclens.concepts.cuts import Tally
-from logiclens.concepts.splits import Copies, row_hashes, set_apart, split_groups
+from logiclens.concepts.splits import Copies, row_hashes, set_apart
 from logiclens.engine.count import TooManyRows, count_rows
 from logiclens.engine.histogram import date_spans, tallies
 from logiclens.engine.query import kept, with_parts
-from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, about, split_note
+from logiclens.estimator.inputs import Labels, Prepared, Schema, SetAside, split_note
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.progress import Progress
 from logiclens.tables.frames import Column
-from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 from logiclens.words import percent, readable
 
 COUNTING = "counting rows"
@@ -134,11 +133,10 @@ def _sampled(table: Any, most: float, seed: int) -> Any:
 def only(cutting: Cutting, names: Sequence[str]) -> Cutting:
     """Return a cutting with some of its concepts only."""
     predicates = {name: cutting.predicates[name] for name in names if name in cutting.predicates}
-    memberships = {name: cutting.memberships[name] for name in names if name in cutting.memberships}
     columns = {column for name in names for column in (cutting.column_of(name), *cutting.sources_of(name))}
     kinds = {column: kind for column, kind in cutting.kinds.items() if column in columns}
     groups = cutting.groups.among(names)
-    return replace(cutting, kinds=kinds, predicates=predicates, groups=groups, memberships=memberships)
+    return replace(cutting, kinds=kinds, predicates=predicates, groups=groups)
 
 
 ALMOST_ALL = 0.999
@@ -150,11 +148,10 @@ def prepare_in_engine(
     target: str | None,
     *,
     booleaniser: Booleaniser | None,
-    shares: tuple[float, float],
+    share: float,
     seed: int,
     budget: int,
     recurring: Callable[[ConceptTable, NDArray[Any]], Mapping[str, float]],
-    committee: int | None = 0,
 ) -> Prepared:
     """Count a table of Ibis, as `prepare_counted` counts rows in memory.
 
@@ -184,7 +181,7 @@ def prepare_in_engine(
         progress.update(len(asked), "distinct rows")
         known = Labels(np.zeros(0, dtype=np.intp), np.array(classes), tuple(str(value) for value in classes))
         within = within_budget(
-            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - shares[0],
+            table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - share,
             seed=seed,
             recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0], known.classes),
         )  # fmt: skip
@@ -196,10 +193,9 @@ def prepare_in_engine(
         fitted,
         known,
         tuple(name for name in given if name != target),
-        shares=shares,
+        share=share,
         seed=seed,
         seen=within.seen,
-        committee=committee,
     )
 
 
@@ -209,11 +205,10 @@ def prepare_counted(
     weight: NDArray[np.float64],
     *,
     booleaniser: Booleaniser | None,
-    shares: tuple[float, float],
+    share: float,
     seed: int,
     names: tuple[str, ...],
     positional: bool = False,
-    committee: int | None = 0,
 ) -> Prepared:
     """Find cuts on all rows in memory, count the rows, and split the counted rows.
 
@@ -226,11 +221,11 @@ def prepare_counted(
     parts = [column.take(there) for column in columns]
     codes, n_classes = known.codes[there], len(known.classes)
     each = counting_weight(weight[there])
-    fitted = cuts.fit_tallies([Tally.of(part, codes[:, None], n_classes, each) for part in cuts.with_parts(parts)])
+    fitted = cuts.fit_tallies([Tally.of(part, each) for part in cuts.with_parts(parts)])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
     return split_counted(
-        counted, fitted, known, names, shares=shares, seed=seed, positional=positional, committee=committee
+        counted, fitted, known, names, share=share, seed=seed, positional=positional
     )
 
 
@@ -250,11 +245,10 @@ def split_counted(
     known: Labels,
     columns: tuple[str, ...],
     *,
-    shares: tuple[float, float],
+    share: float,
     seed: int,
     positional: bool = False,
     seen: CountedRows | None = None,
-    committee: int | None = 0,
 ) -> Prepared:
     """Split counted rows into training, validation and held-out rows; the split depends only on the counts.
 
@@ -266,31 +260,16 @@ def split_counted(
     order = np.argsort(row_hashes([], *keys.T, codes, seed=seed), kind="stable")
     everything, codes, weight = everything.take(order), codes[order], weight[order]
     unseen = weight if seen is None else weight - _among(counted, seen)[np.nonzero(counted.counts)][order]
-    aside = set_apart(codes, unseen, min(shares[0] * weight.sum() / unseen.sum(), ALMOST_ALL) if shares[0] else 0.0)
-    note = split_note(codes, weight, aside, shares[0], known.names)
-    held = set_apart(codes, weight - aside, shares[1])
+    aside = set_apart(codes, unseen, min(share * weight.sum() / unseen.sum(), ALMOST_ALL) if share else 0.0)
+    note = split_note(codes, weight, aside, share, known.names)
     cutting = fitted.cutting_
     schema = Schema(
         counted.names, known.names, cutting.groups, False, cutting.predicates, cutting, columns, positional
     )  # fmt: skip
     none = np.zeros(0, dtype=np.intp)
     kept_aside = SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None
-    if committee != 0:
-        table = everything.weighing(weight - aside)
-        used, labels = weight > aside, np.asarray(table.labels)
-        rarest = float(np.bincount(labels, table.copies, minlength=len(known.classes)).min())
-        groups = split_groups(labels, (weight - aside)[used], n_groups_for(committee, rarest, len(known.classes)))
-        grouped = GroupedRows(CutRows(table, None, about(cutting.predicates)), groups, alone=committee == 1)
-        return Prepared(table, table, None, kept_aside, known.classes, schema, fitted, grouped, note=note)
     return Prepared(
-        everything.weighing(weight - aside),
-        everything.weighing(weight - aside - held),
-        everything.weighing(held) if held.any() else None,
-        kept_aside,
-        known.classes,
-        schema,
-        fitted,
-        note=note,
+        everything.weighing(weight - aside), None, kept_aside, known.classes, schema, fitted, note=note
     )
 
 

@@ -21,7 +21,7 @@ from safetensors.torch import save as safetensors_bytes
 
 from logiclens import __version__
 from logiclens.codec import to_plain
-from logiclens.concepts.booleaniser import Booleaniser, Cutting, Membership
+from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.errors import LogicLensError, quoted
 from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.estimator.settings import check_settings
@@ -34,6 +34,7 @@ from logiclens.formula.record import predicate_to_dict, to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.target_cuts import TargetCuts
 from logiclens.nn.layers import EntropyNet
+from logiclens.nn.rule_net import RuleNet
 from logiclens.storage import (
     CERTIFICATE,
     KIND,
@@ -47,7 +48,6 @@ from logiclens.storage import (
     replacing_folder,
     sealed,
 )
-from logiclens.train.committee import Committee
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 class StoredModel:
     """The content of a model folder."""
 
-    network: EntropyNet | Committee
+    network: EntropyNet | RuleNet
     schema: Schema
     labels: tuple[Any, ...]
     settings: Mapping[str, Any]
@@ -160,8 +160,7 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
     schema = model.schema
-    members = model.network.networks if isinstance(model.network, Committee) else None
-    network = model.network if not isinstance(model.network, Committee) else model.network.networks[0]
+    network = model.network.network if isinstance(model.network, RuleNet) else model.network
     if network.activation is not torch.nn.ReLU:
         raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
     return {
@@ -169,12 +168,12 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "logiclens": version,
         "network": {
-            "n_concepts": network.n_concepts,
+            "n_concepts": model.network.n_concepts,
             "n_heads": network.n_classes,
             "hidden": [int(width) for width in network.hidden],
             "temperature": network.entropy.temperature,
             "activation": "relu",
-            "members": None if members is None else len(members),
+            "rules": network.n_concepts - model.network.n_concepts,
         },
         "concepts": list(schema.names),
         "predicates": {name: predicate_to_dict(meant) for name, meant in schema.predicates.items()},
@@ -196,52 +195,47 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
     }
 
 
-def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | Committee:
+def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | RuleNet:
     """Return the network with its weights. Shapes are compared before anything is made of these sizes."""
     try:
         weights = safetensors_load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise LogicLensError(f"{name} cannot be read: it holds no weights ({error!s:.80}).") from None
     built = record.network
-    n_members, n_tensors = built.members or 1, len(weights)
-    shapes = _shapes(record) if n_members * len(built.hidden) <= n_tensors else {}
+    shapes = _shapes(record) if len(built.hidden) <= len(weights) else {}
     found = {key: tuple(tensor.shape) for key, tensor in weights.items()}
     if found != shapes:
         other = sorted(key for key in {**found, **shapes} if found.get(key) != shapes.get(key))
         raise LogicLensError(
             f"{name} does not fit the network that {MODEL} describes: see {quoted(', '.join(other[:3]))}."
         )
-    dtypes = {key: torch.bool if key.endswith("entropy.keep") else None for key in weights}
+    dtypes = {key: torch.bool if key.endswith("entropy.keep") else torch.int8 if key == "cubes" else None for key in weights}
     # A soft network is stored in double precision, a certified one in the precision of its certificate.
     for key, tensor in weights.items():
         if dtypes[key] is not None and tensor.dtype != dtypes[key]:
-            raise LogicLensError(f"{name} must hold truth values in {quoted(key)}, got {tensor.dtype}.")
+            raise LogicLensError(f"{name} must hold {dtypes[key]} in {quoted(key)}, got {tensor.dtype}.")
         if dtypes[key] is None and tensor.dtype not in (torch.float32, torch.float64):
             raise LogicLensError(f"{name} must hold float32 or float64 in {quoted(key)}, got {tensor.dtype}.")
         if not bool(torch.isfinite(tensor).all()):
             raise LogicLensError(f"{name} holds a weight in {quoted(key)} that is not finite.")
     network = _built(record, torch.Generator())
-    network.to(torch.float64 if built.members is not None else weights["entropy.weight"].dtype)
+    network.to(next(tensor.dtype for key, tensor in weights.items() if key.endswith("entropy.weight")))
     network.load_state_dict(weights)
     return network
 
 
-def _built(record: ModelRecord, generator: torch.Generator | None = None) -> EntropyNet | Committee:
+def _built(record: ModelRecord, generator: torch.Generator | None = None) -> EntropyNet | RuleNet:
     """Return a network of the sizes that `model.json` gives, with random weights."""
     built = record.network
-
-    def made() -> EntropyNet:
-        return EntropyNet(
-            built.n_concepts,
-            built.n_heads,
-            built.hidden,
-            temperature=built.temperature,
-            generator=generator,
-        )
-
-    if built.members is None:
-        return made()
-    return Committee([made() for _ in range(built.members)], single=record.multilabel)
+    inner = EntropyNet(
+        built.n_concepts + built.rules,
+        built.n_heads,
+        built.hidden,
+        temperature=built.temperature,
+        generator=generator,
+    )
+    cubes = torch.zeros((built.rules, built.n_concepts), dtype=torch.int8)
+    return RuleNet(inner, cubes) if built.rules else inner
 
 
 def _shapes(record: ModelRecord) -> dict[str, tuple[int, ...]]:
@@ -255,9 +249,8 @@ def _schema(record: ModelRecord) -> Schema:
     cutting = None
     if record.cutting is not None:
         scales = {name: (middle, reach) for name, (middle, reach) in record.cutting.scales.items()}
-        memberships = {name: Membership(meant.column, meant.values) for name, meant in record.memberships.items()}
         kinds: Any = record.cutting.kinds
-        cutting = Cutting(kinds, record.predicates, record.groups, scales, memberships)
+        cutting = Cutting(kinds, record.predicates, record.groups, scales)
     return Schema(
         record.concepts,
         record.class_names,
@@ -274,9 +267,6 @@ def _cutting_to_dict(cutting: Cutting) -> dict[str, Any]:
     return {
         "kinds": dict(cutting.kinds),
         "scales": {name: list(scale) for name, scale in cutting.scales.items()},
-        "memberships": {
-            name: {"column": meant.column, "values": list(meant.values)} for name, meant in cutting.memberships.items()
-        },
     }
 
 

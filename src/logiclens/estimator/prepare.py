@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable, checked_weight
-from logiclens.concepts.splits import DistinctRows, Parcels, distinct_rows, set_apart, split_groups
-from logiclens.errors import LogicLensError, NoConcepts
+from logiclens.concepts.splits import DistinctRows, distinct_rows, set_apart
+from logiclens.errors import LogicLensError
 from logiclens.estimator.inputs import (
     CutsOn,
     Labels,
     Prepared,
     Schema,
     SetAside,
-    about,
     answers_of,
     bare_predicates,
     check_groups,
@@ -37,14 +35,11 @@ from logiclens.estimator.inputs import (
     unit_note,
 )
 from logiclens.estimator.on_engine import prepare_counted
-from logiclens.explain.thresholds import sharper_cuts
 from logiclens.formula.counted_rows import counting_weight
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.target_cuts import TargetCuts, checked_numbers, cut_at, cut_at_quantiles
-from logiclens.progress import Progress
 from logiclens.tables.frames import Column, column_names, columns_of, label_array
-from logiclens.train.committee import CutRows, GroupedRows, n_groups_for
 
 CUTTING = "cutting columns"
 """What progress calls the cutting of raw columns into concepts."""
@@ -127,10 +122,9 @@ def prepare(
     held_out: tuple[Any, Any] | None,
     *,
     booleaniser: Booleaniser | None,
-    shares: tuple[float, float],
+    share: float,
     seed: int,
     cuts_on: CutsOn = "train",
-    committee: int | None = 0,
     teacher: Any = None,
     target: TargetSettings = NO_CUTS,
     split_by_time: str | None = None,
@@ -138,10 +132,9 @@ def prepare(
 ) -> Prepared:
     """Check the arguments of `fit` and split the rows.
 
-    The first of `shares` is the share of rows that is held out. For one network, the second is the share of the rest
-    that chooses the epoch, unless `held_out` does. For a committee of any size but 0 the rest is split into groups; see
-    `logiclens.train.committee`. `target` says how a target of numbers is cut into classes. With `split_by_time` the
-    latest rows by this column are held out. `groups`, or else rows and their copies, are on one side of every split.
+    `share` is the share of rows that is held out. `target` says how a target of numbers is cut into classes. With
+    `split_by_time` the latest rows by this column are held out. `groups`, or else rows and their copies, are on one side
+    of every split.
     """
     held_out = checked_held_out(held_out)
     raw = _Raw.of(rows, booleaniser is not None)
@@ -155,9 +148,9 @@ def prepare(
     if target.asked:
         if cuts_on != "all":
             raw, booleaniser = raw.usable(booleaniser, checked_numbers(label_array(labels, len(weight))), weight)
-        share = 0.0 if cuts_on == "all" else shares[0]
+        own_share = 0.0 if cuts_on == "all" else share
         cut = _CutTarget.of(
-            labels, weight, target, raw, share=share, seed=seed, split_by_time=split_by_time, groups=numbers
+            labels, weight, target, raw, share=own_share, seed=seed, split_by_time=split_by_time, groups=numbers
         )
         labels = cut.cuts.labels(cut.numbers)
         if held_out is not None:
@@ -174,10 +167,9 @@ def prepare(
             known,
             weight,
             booleaniser=booleaniser,
-            shares=shares,
+            share=share,
             seed=seed,
             positional=raw.positional,
-            committee=committee,
             names=raw.names,
         )
         ready = replace(ready, target_cuts=cut.cuts if target.asked else None)
@@ -192,27 +184,28 @@ def prepare(
     by_time = None
     if split_by_time is not None:
         aside, by_time = latest_aside(
-            raw.columns, split_by_time, known, distinct, shares[0], by_groups=groups is not None
+            raw.columns, split_by_time, known, distinct, share, by_groups=groups is not None
         )
     elif not target.asked:
         own = None if strata is None else strata[distinct.first]
-        aside = set_apart(own, distinct.weight, shares[0], distinct.unit)
+        aside = set_apart(own, distinct.weight, share, distinct.unit)
     if groups is not None:
-        check_groups(distinct, known, aside, shares[0])
-    if split_by_time is None and shares[0] and booleaniser is not None:
+        check_groups(distinct, known, aside, share)
+    if split_by_time is None and share and booleaniser is not None:
         by_time = random_split_note(raw.columns)
-    note = split_note(known.codes[distinct.first], distinct.weight, aside, shares[0], known.names)
+    note = split_note(known.codes[distinct.first], distinct.weight, aside, share, known.names)
     if note is None and groups is not None:
         note = lone_class_note(distinct, known, aside)
-    ready = _split(raw, known, distinct, aside, held_out, booleaniser, committee, shares[1])
+    recut = partial(_as_concepts, raw, known, distinct, aside, held_out)
+    ready = replace(recut(booleaniser), recut=recut)
     ready = replace(
         ready, note=note, time_note=by_time, unit_note=unit_note(distinct, known, groups),
         target_cuts=cut.cuts if target.asked else None,
     )  # fmt: skip
-    if taught is None or committee == 0:
+    if taught is None:
         return ready
-    told = _over_copies(taught, distinct)
-    return replace(ready, taught=told[:, distinct.weight > aside], taught_aside=told[:, aside > 0])
+    answers = _over_copies(taught, distinct)
+    return replace(ready, taught=answers[:, distinct.weight > aside], taught_aside=answers[:, aside > 0])
 
 
 def copy_numbers(rows: Any, classes: NDArray[np.intp], booleaniser: Booleaniser | None) -> NDArray[np.intp] | None:
@@ -226,45 +219,32 @@ def copy_numbers(rows: Any, classes: NDArray[np.intp], booleaniser: Booleaniser 
     return np.where(unit >= 0, unit, len(distinct) + np.arange(len(unit)))
 
 
-def _split(
+def _as_concepts(
     raw: _Raw,
     known: Labels,
     distinct: DistinctRows,
     aside: NDArray[np.float64],
     held_out: tuple[Any, Any] | None,
     booleaniser: Booleaniser | None,
-    committee: int | None,
-    validation: float,
 ) -> Prepared:
-    """Return the rows that are not held out as concepts: in groups for a committee, else with validation rows."""
-    if committee != 0:
-        return _in_groups(raw, known, distinct, aside, held_out, booleaniser, committee)
-    kinds = known.codes.reshape(len(known.codes), -1)
-    strata = None if known.codes.ndim == 2 else known.codes[distinct.first]
-    held = np.zeros(len(distinct))
-    if held_out is None:
-        held = set_apart(strata, distinct.weight - aside, validation, distinct.unit)
-    train = distinct.weight - aside - held
+    """Return the rows as concepts, with the cuts found on those that are not held out."""
+    train = distinct.weight - aside
+    trains = train > 0
     columns = [column.take(distinct.first) for column in raw.columns]
-    classes = kinds[distinct.first]
-    fitted = None
-    if booleaniser is not None:
-        trains = train > 0
-        n_classes = 2 if known.codes.ndim == 2 else len(known.classes)
-        parts = [column.take(trains) for column in columns]
-        fitted = booleaniser.fit_columns(parts, classes[trains], n_classes, train[trains])
+    training = [column.take(trains) for column in columns]
+    fitted = None if booleaniser is None else booleaniser.fit_columns(training, train[trains])
     schema = raw.schema(known, fitted)
-    codes = known.codes[distinct.first]
     values = raw.values[distinct.first] if fitted is None else fitted.cutting_.values(columns)
-    everything = _table(schema, values, codes, distinct.weight)
+    everything = _table(schema, values, known.codes[distinct.first], distinct.weight)
     ready = Prepared(
-        everything.weighing(train + held),
-        everything.weighing(train),
-        everything.weighing(held) if held.any() else None,
+        everything.weighing(_in_rows(train, distinct.each)),
+        None,
         _set_aside(everything, raw, distinct, aside),
         known.classes,
         schema,
         fitted,
+        unit=distinct.unit[trains],
+        columns=tuple(training),
     )
     return ready if held_out is None else _with_held_out(ready, held_out)
 
@@ -288,118 +268,6 @@ def _over_copies(taught: NDArray[np.float64], distinct: DistinctRows) -> NDArray
     return np.array(means).transpose(0, 2, 1)
 
 
-def _in_groups(
-    raw: _Raw,
-    known: Labels,
-    distinct: DistinctRows,
-    aside: NDArray[np.float64],
-    held_out: tuple[Any, Any] | None,
-    booleaniser: Booleaniser | None,
-    committee: int | None,
-) -> Prepared:
-    """Return rows in groups for a committee, and held-out rows."""
-    weight = distinct.weight - aside
-    used = np.flatnonzero(weight > 0)
-    codes, weight = known.codes[distinct.first[used]], _in_rows(weight[used], distinct.each)
-    strata = None if codes.ndim == 2 else codes
-    # With several labels each is a yes/no question.
-    n_classes = len(known.classes) if strata is not None else 2
-    unit = distinct.unit[used]
-    n_groups = min(
-        n_groups_for(committee, _rarest(codes, len(known.classes), weight, unit), n_classes),
-        max(1, int(Parcels.of(None, weight, unit).size.sum())),
-    )
-    groups = split_groups(strata, weight, n_groups, unit)
-    cutter = Cutter(raw, known, distinct.first[used], codes, weight, booleaniser, held_out)
-    grouped = replace(cutter.grouped(groups), alone=committee == 1, unit=unit)
-    everything, (schema, fitted) = grouped.cut, cutter.everything
-    set_aside = None
-    if aside.any():
-        places = distinct.first
-        values = raw.values[places] if fitted is None else fitted.cutting_.values([c.take(places) for c in raw.columns])
-        whole = _table(schema, values, known.codes[places], distinct.weight)
-        set_aside = _set_aside(whole, raw, distinct, aside)
-    return Prepared(
-        everything.table, everything.table, everything.validation, set_aside, known.classes, schema, fitted, grouped
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Cutter:
-    """Cuts training rows into concepts, fitted on all of them or without some.
-
-    Attributes:
-        raw: the table given to `fit`.
-        known: its labels.
-        places: the positions of the rows in the table.
-        codes: the classes of the rows.
-        weight: the weights of the rows.
-        booleaniser: the booleaniser to fit; None if columns are concepts.
-        held_out: rows and labels that choose the epoch. Default: None.
-    """
-
-    raw: _Raw
-    known: Labels
-    places: NDArray[np.intp]
-    codes: NDArray[Any]
-    weight: NDArray[np.float64]
-    booleaniser: Booleaniser | None
-    held_out: tuple[Any, Any] | None = None
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """The raw columns of the rows."""
-        return [column.take(self.places) for column in self.raw.columns]
-
-    def fitted(self, train: NDArray[np.float64]) -> tuple[Schema, Booleaniser | None]:
-        """Return the cuts fitted on the rows of positive weight only."""
-        made = None
-        if self.booleaniser is not None:
-            trains = train > 0
-            parts = [column.take(trains) for column in self.columns]
-            kinds = self.codes.reshape(len(self.weight), -1)[trains]
-            n_classes = 2 if self.codes.ndim == 2 else len(self.known.classes)
-            made = clone(self.booleaniser).fit_columns(parts, kinds, n_classes, train[trains])
-            parts = made.with_parts(parts)
-            sharper = sharper_cuts(made, parts, kinds, n_classes, train[trains])
-            made = made.sharpened(sharper, parts, kinds, n_classes, train[trains])
-        return self.raw.schema(self.known, made), made
-
-    @cached_property
-    def everything(self) -> tuple[Schema, Booleaniser | None]:
-        """The cuts fitted on all rows."""
-        return self.fitted(self.weight)
-
-    def cut(self, train: NDArray[np.float64]) -> CutRows:
-        """Return all rows as concepts fitted on the rows of positive weight."""
-        schema, made = self.everything if train is self.weight else self.fitted(train)
-        values = self.raw.values[self.places] if made is None else made.cutting_.values(self.columns)
-        held = None
-        if self.held_out is not None:
-            codes = class_codes(self.held_out[1], schema.multilabel, self.known.classes)
-            held = schema.table(self.held_out[0], codes)
-        return CutRows(_table(schema, values, self.codes, self.weight), held, about(schema.predicates), schema.cutting)
-
-    def grouped(self, groups: NDArray[np.float64]) -> GroupedRows:
-        """Return the rows in groups, cut on all rows, and for each group cut again without it."""
-        again = self.booleaniser is not None and len(groups) > 1
-        without: list[CutRows] = []
-        with Progress(1 + len(groups) if again else 1, CUTTING) as progress:
-            everything = self.cut(self.weight)
-            for group in groups if again else ():
-                progress.update(1 + len(without))
-                without.append(self._cut_without(group, everything))
-        return GroupedRows(everything, groups, tuple(without))
-
-    def _cut_without(self, group: NDArray[np.float64], everything: CutRows) -> CutRows:
-        try:
-            return self.cut(self.weight - group)
-        except NoConcepts:
-            # Without these rows no column varies, so there is no concept for a rule.
-            table, held = everything.table, everything.validation
-            return CutRows(table.naming(()), None if held is None else held.naming(()), everything.about)
-
-
 def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weights of distinct rows as numbers of rows; weights that are not counts may have any scale.
 
@@ -408,16 +276,6 @@ def _in_rows(weight: NDArray[np.float64], each: NDArray[np.float64]) -> NDArray[
     scaled = weight * (counting_weight(each).sum() / each.sum())
     whole: NDArray[np.float64] = np.round(scaled)
     return whole if np.abs(scaled - whole).max() < 1e-6 else scaled
-
-
-def _rarest(codes: NDArray[Any], n_classes: int, weight: NDArray[np.float64], unit: NDArray[np.intp]) -> float:
-    """Return the number of rows, or of units, of the rarest class; with several labels, of the rarest answer."""
-    parcels = Parcels.of(None, weight, unit)
-    if codes.ndim == 1:
-        return min(parcels.count(codes == klass) for klass in range(n_classes))
-    sizes = [parcels.count(column == answer) for column in codes.T for answer in (0, 1)]
-    # A label that all rows have, or none, cannot be in every group.
-    return min(size for size in sizes if size > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -519,10 +377,7 @@ def _with_held_out(ready: Prepared, held_out: tuple[Any, Any]) -> Prepared:
     """Return the prepared rows with validation rows that the caller passed."""
     codes = class_codes(held_out[1], ready.schema.multilabel, ready.classes)
     held = ready.schema.table(held_out[0], codes)
-    if ready.grouped is not None:
-        grouped = replace(ready.grouped, cut=replace(ready.grouped.cut, validation=held))
-        return replace(ready, validation=held, grouped=grouped)
-    return replace(ready, table=ready.table.append(held), validation=held)
+    return replace(ready, validation=held)
 
 
 def as_frame(table: ConceptTable, index: Any = None) -> pd.DataFrame:

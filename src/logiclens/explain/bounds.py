@@ -95,15 +95,13 @@ class RuleBounds:
 
     Attributes:
         bound: the knowledge on the table.
-        predicates: meaning of the concepts of all rows and of all folds; a concept without one is a column.
+        predicates: meaning of the concepts; a concept without one is a column.
         opposites: the other value of concepts of columns with two values.
-        hidden: the column of concepts that only networks see.
     """
 
     bound: BoundKnowledge
     predicates: Mapping[str, Predicate]
     opposites: Mapping[str, Predicate] = field(default_factory=dict)
-    hidden: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stated(self) -> int | None:
@@ -163,7 +161,7 @@ class RuleBounds:
 
     def kept(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """Return which concepts the network of each class may use, `[classes, concepts]`: none of forbidden columns."""
-        sources = [(self.hidden[name],) if name in self.hidden else self._meaning(name).sources for name in names]
+        sources = [self._meaning(name).sources for name in names]
         return np.array([[known.columns.isdisjoint(own) for own in sources] for known in self.bound.classes])
 
     def _meaning(self, name: str) -> Predicate:

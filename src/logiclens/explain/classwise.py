@@ -280,7 +280,6 @@ def _learned_class(
         reading=reading,
         path=() if found.choice is None else found.choice.points,
         price=None if priced is None else priced.price,
-        is_price_chosen=priced is not None and priced.is_price_chosen,
     )
 
 

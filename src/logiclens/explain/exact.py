@@ -112,7 +112,6 @@ def _explained(
         certificate=certified,
         path=() if choice is None else choice.points,
         price=None if priced is None else priced.price,
-        is_price_chosen=priced is not None and priced.is_price_chosen,
     )
 
 

@@ -42,7 +42,6 @@ def leanings(
     *,
     predicates: Mapping[str, Predicate],
     price: float | None = None,
-    is_price_chosen: bool = False,
     constant: str | None = None,
 ) -> tuple[Leaning, ...]:
     """Return the concepts of a rule, then the other relevant ones, each by relevance.
@@ -54,7 +53,6 @@ def leanings(
         head: the place of the class.
         predicates: meanings of the concepts.
         price: the macro-F1 that a literal had to earn in the search. Default: None, unknown.
-        is_price_chosen: whether cross-validation chose the price.
         constant: why the formula is constant, which is then the reason why no condition is in a rule. Default: None,
             not known.
     """
@@ -65,7 +63,7 @@ def leanings(
         own = (constant or "the class has no rule").rstrip(".")
         reasons = {name: "for the same reason" if place else own for place, name in enumerate(outside)}
     else:
-        measured, earn = _Measured.of(formula, rows, head), _earn(price, is_price_chosen=is_price_chosen)
+        measured, earn = _Measured.of(formula, rows, head), _earn(price)
         reasons = {
             name: _reason(rows, name, formula, predicates, measured if place < MOST_REASONS else None, price, earn)
             for place, name in enumerate(outside)
@@ -73,12 +71,11 @@ def leanings(
     return (*inside, *(Leaning(name, relevance[name], used=False, reason=reasons[name]) for name in outside))
 
 
-def _earn(price: float | None, *, is_price_chosen: bool) -> str:
+def _earn(price: float | None) -> str:
     """Say what a condition must earn; nothing if it is not known."""
     if price is None:
         return ""
-    chosen = ", the price that cross-validation chose" * is_price_chosen
-    return f", and a condition must earn {figure(100 * price, 'points')}{chosen}"
+    return f", and a condition must earn {figure(100 * price, 'points')}"
 
 
 def _little(relevance: float) -> str:
@@ -129,8 +126,6 @@ def _reason(
     earn: str,
 ) -> str:
     """Say why a concept that the network leans on is not in the rule."""
-    if concept in rows.names and not rows.is_literal[rows.names.index(concept)]:
-        return "only networks see groups of categories, no rule names them"
     column = predicates[concept].column if concept in predicates else concept
     same = [name for name in formula.concepts if name in predicates and predicates[name].column == column]
     parts = [f"other conditions of the rule are on {column}"] if same else []

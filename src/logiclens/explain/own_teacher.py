@@ -1,8 +1,8 @@
 """Search the formulas of a given network, which is the teacher of its own search. `classwise` uses it.
 
-Nothing is trained. Formulas match the answers of the network, or the labels, and their length is chosen by
-cross-validation inside the rows; see `logiclens.explain.length`. A small truth table is not cross-validated: its
-shortest formula is taken. A table is small if it has few distinct rows, or if every possible row is present.
+Nothing is trained. Formulas match the answers of the network, or the labels, and their length is chosen as for any
+rules; see `logiclens.explain.length`. Of a small truth table the shortest formula is taken. A table is small if it has
+few distinct rows, or if every possible row is present.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.concepts.splits import split_groups
-from logiclens.explain.choice import Choice, choose, learn_rules
+from logiclens.explain.choice import MANY_CLASSES, Choice, choose, learn_rules
 from logiclens.explain.length import FormulaLimits, SearchConfig
 from logiclens.explain.reading import Reading
+from logiclens.explain.search_table import LearningRows
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.minimisation import minimise, row_bits
 from logiclens.formula.packed_rows import places
 from logiclens.formula.primes import EXACT_CONCEPTS
 from logiclens.formula.truth_table import TruthTable
-from logiclens.train.committee import MANY_CLASSES, N_GROUPS, CutRows, GroupedRows, Teacher, n_groups_for
 
 ScoreAgainst = Literal["labels", "network"]
 
-FEW_ROWS = 5 * N_GROUPS
-"""Minimum number of distinct rows for cross-validation. With fewer, a fold is smaller than a cube's support must be."""
+FEW_ROWS = 25
+"""Minimum number of distinct rows for a search. With fewer, a fold is smaller than a cube's support must be."""
 TOO_FEW = "too few rows to choose a length by cross-validation: the shortest formula with the same answers is taken."
 
 
@@ -102,8 +101,7 @@ class OwnTeacher:
             found, head = min(minima, key=lambda one: (*_length(written(one[0].formula)), sizes[one[1]]))
             other = FoundFormula(Complement(written(found.formula)), None, found.proved_minimal)
             return (found, other) if head == 0 else (other, found)
-        teacher = self._teacher(self.targets.argmax(axis=1), [0, 1])
-        learned = learn_rules(teacher, self._config(0))
+        learned = learn_rules(self._rows(self.targets.argmax(axis=1), [0, 1]), self.limits_of_search)
         (choice,) = learned.choices
         formula = self._positive(choice.formula)
         searched, other = (
@@ -117,8 +115,7 @@ class OwnTeacher:
         shortest = self._shortest(head)
         if shortest is not None:
             return shortest
-        teacher = self._teacher(self.targets[:, [head]].astype(np.int64), [head])
-        (choice,) = choose(teacher, self._config(head))
+        (choice,) = choose(self._rows(self.targets[:, [head]].astype(np.int64), [head]), self.limits_of_search)
         return FoundFormula(self._positive(choice.formula), replace(choice, klass=head), note=choice.note)
 
     @property
@@ -133,7 +130,7 @@ class OwnTeacher:
         shortest = [self._shortest(head) for head in heads]
         if any(found is not None for found in shortest):
             return [self.one(head) for head in heads]
-        choices = choose(self._teacher(self.targets.argmax(axis=1), heads), self._config(0))
+        choices = choose(self._rows(self.targets.argmax(axis=1), heads), self.limits_of_search)
         return [FoundFormula(self._positive(choice.formula), choice, note=choice.note) for choice in choices]
 
     def _concepts(self, head: int) -> NDArray[np.intp]:
@@ -141,13 +138,13 @@ class OwnTeacher:
         uses = self.reading.uses
         return np.flatnonzero(uses.any(axis=0) if self.reading.answer == "argmax" else uses[head])
 
-    def _config(self, head: int) -> SearchConfig:
-        only = tuple(self.reading.table.names[column] for column in self._concepts(head).tolist())
-        shares = (1.0,) if self.score_against == "network" else (0.0,)
-        return SearchConfig(**vars(self.limits), shares=shares, only=only or None)
+    @property
+    def limits_of_search(self) -> SearchConfig:
+        """The limits on the formulas, as settings of the search."""
+        return SearchConfig(**vars(self.limits))
 
-    def _teacher(self, labels: NDArray[np.int64], heads: list[int]) -> Teacher:
-        """Return the rows in groups, with the answers of the network."""
+    def _rows(self, labels: NDArray[np.int64], heads: list[int]) -> LearningRows:
+        """Return the rows in an order that does not depend on the input, with what formulas match."""
         table, order = self.reading.table, self.order
         answered = ConceptTable(
             self.reading.bits[order],
@@ -155,15 +152,12 @@ class OwnTeacher:
             labels[order],
             [self.reading.class_names[head] for head in heads],
             table.exclusive,
+            self.weight[order],
             implied=table.groups.implied,
             literals=table.literals,
         )
-        strata = labels if labels.ndim == 1 else labels[:, 0]
-        rarest = np.bincount(strata, self.copies, minlength=2).min()
-        groups = split_groups(strata[order], self.weight[order], n_groups_for(None, rarest, len(heads)))
-        # The target is known for certain on every row; probabilities would only blur the answers.
-        other = np.stack([self.targets[order][:, heads]] * 2)
-        return Teacher(GroupedRows(CutRows(answered), groups, alone=True), (), (), other)
+        only = tuple(table.names[column] for column in self._concepts(heads[0]).tolist())
+        return LearningRows(answered, self.targets[order][:, heads], only=only or None)
 
     def _shortest(self, head: int) -> FoundFormula | None:
         """Return the shortest formula of a small truth table; None if the table is not small or limits forbid it.

@@ -24,6 +24,7 @@ from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
+from logiclens.nn.rule_net import RuleNet
 from logiclens.nn.outputs import (
     CUTS,
     Output,
@@ -36,7 +37,6 @@ from logiclens.nn.outputs import (
     selected,
     traced_kind,
 )
-from logiclens.train.committee import Committee
 from logiclens.train.config import threads_for
 
 Answer = Literal["argmax", "threshold"]
@@ -45,7 +45,7 @@ BATCH = 65_536
 """Number of rows in one forward pass."""
 
 STATELESS = {
-    EntropyNet, Committee, EntropyLogicLayer, LinearIndependent, nn.Linear, nn.Flatten, nn.Sequential, nn.ModuleList,
+    EntropyNet, RuleNet, EntropyLogicLayer, LinearIndependent, nn.Linear, nn.Flatten, nn.Sequential, nn.ModuleList,
     nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh,
 }  # fmt: skip
 """Modules whose outputs depend on their weights and inputs alone, and that no forward pass changes."""
@@ -227,7 +227,7 @@ def read(
     """Send the rows through the network once and record its answers for every class.
 
     The network is read in evaluation mode and never changed. A network of another type than `EntropyNet` and
-    `Committee` is copied for that, because its modules may behave differently in training.
+    `RuleNet` is copied for that, because its modules may behave differently in training.
 
     Args:
         network: a trained network with an entropy layer.
@@ -271,7 +271,7 @@ def read(
             for start in range(0, len(values), BATCH):
                 rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
                 parts.append(selected(evaluated(rows), select).cpu())
-        leans = evaluated.relevance() if isinstance(evaluated, Committee) else layer.relevance()
+        leans = evaluated.relevance() if isinstance(evaluated, RuleNet) else layer.relevance()
         relevance = leans.cpu().double().numpy()
         # Rules use literals only, whatever other concepts the network uses.
         uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
@@ -292,8 +292,11 @@ def read(
 def restricted(reading: Reading) -> nn.Module:
     """Return a copy of the network that was read in which every head sees its relevant concepts only."""
     network = private_copy(reading.network)
-    for member in network.networks if isinstance(network, Committee) else (network,):
-        _concept_layer(member, reading.table).keep.copy_(torch.from_numpy(reading.uses))
+    keep = torch.from_numpy(reading.uses)
+    if isinstance(network, RuleNet):
+        # A head sees a rule only if it sees all of its concepts.
+        keep = torch.cat([keep, ((network.cubes != 0) <= keep[:, None]).all(dim=2)], dim=1)
+    _concept_layer(network, reading.table).keep.copy_(keep)
     return network
 
 
@@ -306,7 +309,7 @@ def _evaluated(network: nn.Module) -> nn.Module:
 
 def _is_own(network: nn.Module) -> bool:
     """Return whether this is a network of this package whose forward pass changes nothing."""
-    own = type(network) in (EntropyNet, Committee)
+    own = type(network) in (EntropyNet, RuleNet)
     return own and all(type(module) in STATELESS for module in network.modules())
 
 
@@ -317,7 +320,8 @@ def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer
     to it.
     """
     first = first_entropy_layer(network)
-    if _is_own(network) and first.in_features == table.n_concepts:
+    n_rules = len(network.cubes) if isinstance(network, RuleNet) else 0
+    if _is_own(network) and first.in_features - n_rules == table.n_concepts:
         # In the networks of this package, rows enter the first layer.
         return first
     if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):

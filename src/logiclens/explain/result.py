@@ -124,7 +124,6 @@ class ClassExplanation:
         path: the formulas of every length that the search found, each with its cross-validated macro-F1.
         price: the macro-F1 that a literal had to earn in the search, of a complement in that of the formula that it
             refers to; None if it was not searched.
-        is_price_chosen: whether cross-validation chose the price.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -157,7 +156,6 @@ class ClassExplanation:
     certificate: HeadCertificate | None = None
     path: tuple[tuple[DNF, float | None], ...] = field(default=(), repr=False)
     price: float | None = None
-    is_price_chosen: bool = False
 
     def leanings(self, predicates: Mapping[str, Predicate] | None = None) -> tuple[Leaning, ...]:
         """Return what the network leans on: the concepts of the formula first, then why others are not in it.
@@ -174,7 +172,6 @@ class ClassExplanation:
             self.head,
             predicates=predicates or {},
             price=self.price,
-            is_price_chosen=self.is_price_chosen,
             constant=self.reason,
         )
 

@@ -29,14 +29,14 @@ from logiclens.storage import CERTIFICATE, MODEL, RESULT, ModelFolder, checked_p
 
 @dataclass(frozen=True)
 class NetworkRecord:
-    """The sizes of the network, without its weights; `members` is None for a single network."""
+    """The sizes of the network, without its weights; `rules` is the number of rules that it sees beside concepts."""
 
     n_concepts: int
     n_heads: int
     hidden: tuple[int, ...]
     temperature: float
     activation: str
-    members: int | None = None
+    rules: int = 0
 
     def __post_init__(self) -> None:
         """Refuse sizes that no network has."""
@@ -46,8 +46,8 @@ class NetworkRecord:
             raise LogicLensError(f"the temperature of the network must be above 0, got {self.temperature:g}")
         if self.activation != "relu":
             raise LogicLensError(f"the activation of the network must be 'relu', got {quoted(self.activation)}")
-        if self.members is not None and self.members < 1:
-            raise LogicLensError(f"a committee has one member or more, got {self.members}")
+        if self.rules < 0:
+            raise LogicLensError(f"a network sees no rules or more, got {self.rules}")
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,11 @@ class MetricsRecord:
 
 
 @dataclass(frozen=True)
-class MembershipRecord:
-    """A concept that only the network sees: the column holds one of these categories."""
-
-    column: str
-    values: tuple[str | bool | int | float, ...]
-
-
-@dataclass(frozen=True)
 class CuttingRecord:
     """How raw columns become concepts, beside the predicates; see `logiclens.concepts.booleaniser.Cutting`."""
 
     kinds: Mapping[str, str]
     scales: Mapping[str, tuple[float, ...]]
-    memberships: Mapping[str, MembershipRecord]
 
 
 def _read_predicate(entry: Any) -> Predicate:
@@ -143,12 +134,6 @@ class ModelRecord:
     def groups(self) -> Groups:
         """Which concepts exclude or imply each other."""
         return Groups(self.exclusive, self.implied)
-
-    @property
-    def memberships(self) -> Mapping[str, MembershipRecord]:
-        """The concepts that only the network sees, in the order of its inputs."""
-        found = {} if self.cutting is None else self.cutting.memberships
-        return {name: found[name] for name in self.concepts if name in found}
 
     @cached_property
     def cuts_of_target(self) -> TargetCuts | None:
@@ -230,14 +215,10 @@ def _check_columns(model: ModelRecord) -> None:
             raise LogicLensError(
                 f"'cutting.kinds' says {quoted(name)} of {quoted(column)}, which is no kind of a column"
             )
-    if model.concepts != (*model.predicates, *model.memberships) or set(model.predicates) & set(model.memberships):
-        raise LogicLensError("'concepts' must list those of 'predicates', then those of 'cutting.memberships'")
-    if len(model.memberships) < len(model.cutting.memberships):
-        raise LogicLensError("'cutting.memberships' names a concept that is not among the concepts")
+    if model.concepts != tuple(model.predicates):
+        raise LogicLensError("'concepts' must list those of 'predicates'")
     for name, predicate in model.predicates.items():
         _check_predicate(name, predicate, _kind(kinds, predicate.column))
-    for name, membership in model.memberships.items():
-        _check_membership(name, membership, _kind(kinds, membership.column))
     _check_order(model)
     _check_scales(model, model.cutting.scales)
     _check_groups(model)
@@ -257,23 +238,14 @@ def _check_predicate(name: str, predicate: Predicate, kind: ColumnKind) -> None:
         raise LogicLensError(f"{predicate} cannot be asked of a column of {kind.plural}")
 
 
-def _check_membership(name: str, membership: MembershipRecord, kind: ColumnKind) -> None:
-    values, form = membership.values, re.escape(membership.column) + r" in group [0-9]+ \(([0-9]+) of ([0-9]+) values\)"
-    found = re.fullmatch(form, name)
-    if not found or not 0 < len(set(values)) == len(values) == int(found[1]) <= int(found[2]):
-        raise LogicLensError(f"the concept {quoted(name)} is not a group of {len(values)} categories")
-    if not all(isinstance(value, str) == kind.is_nominal for value in values):
-        raise LogicLensError(f"the categories of {quoted(name)} must be {kind.plural}")
-
-
 def _are_in_order(model: ModelRecord, columns: Sequence[str]) -> bool:
     place = {column: (number, 0, 0) for number, column in enumerate(columns)}
     # Parts of a date come behind the date, in the order of the kinds of parts.
     for part in (one.origin for one in model.predicates.values() if one.origin is not None):
         number, rank = place[part.subject][0], 1 + list(PART_KINDS).index(part.kind)
         place[part.name] = (number, rank, place[part.columns[0]][0])
-    orders = [[place[one.column] for one in concepts.values()] for concepts in (model.predicates, model.memberships)]
-    return all(order == sorted(order) for order in orders)
+    order = [place[one.column] for one in model.predicates.values()]
+    return order == sorted(order)
 
 
 def _check_order(model: ModelRecord) -> None:
@@ -345,7 +317,7 @@ def _check_rules(model: ModelRecord) -> None:
     if rules.multilabel != model.multilabel:
         raise LogicLensError("rules and model differ in 'multilabel'")
     for concept in (*rules.concepts, *rules.predicates, *rules.groups.concepts):
-        if concept not in model.concepts or concept in model.memberships:
+        if concept not in model.concepts:
             raise LogicLensError(f"the rules name {quoted(concept)}, which no rule of this model can")
         if concept in (*rules.concepts, *rules.predicates):
             meant, by_rules = (one.predicates.get(concept) for one in (model, rules))
@@ -375,8 +347,8 @@ def _check_settings(model: ModelRecord) -> None:
         ):
             if settings[name] != built or isinstance(settings[name], bool) != isinstance(built, bool):
                 raise LogicLensError(f"the setting {quoted(name)} is {quoted(settings[name])}, the network has {built}")
-    elif network.members is not None:
-        raise LogicLensError("an exact model has one network, not a committee")
+    elif network.rules:
+        raise LogicLensError("the network of an exact model sees concepts only")
     if model.exact and model.rules is None:
         raise LogicLensError("an exact model needs rules")
 

@@ -255,7 +255,6 @@ class ModelMeasurement:
             head,
             predicates=predicates,
             price=explained.price,
-            is_price_chosen=explained.is_price_chosen,
             constant=explained.reason,
         )
 

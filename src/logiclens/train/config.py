@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable, data_notes
 from logiclens.constraints import Constraint, check_all, flag, is_finite, number, one_of, optional, whole_number
 from logiclens.errors import LogicLensError, warn
 from logiclens.nn.outputs import checked_logits
@@ -212,23 +212,6 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     for note in notes:
         warn(note, stacklevel=4)
     return notes
-
-
-def data_notes(data: ConceptTable) -> tuple[str, ...]:
-    """Return a sentence on concepts that are constant on labelled rows, and one on classes without rows."""
-    notes = []
-    if constant := data.constant_concepts():
-        notes.append(_listed("concept", constant, "constant on the training rows and cannot matter"))
-    if empty := data.empty_classes():
-        notes.append(_listed("class", empty, "without training rows and cannot be learned"))
-    return tuple(notes)
-
-
-def _listed(what: str, names: tuple[str, ...], rest: str) -> str:
-    shown = ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    if len(names) == 1:
-        return f"{what} {shown} is {rest}."
-    return f"{what}{'es' if what.endswith('s') else 's'} {shown} are {rest}."
 
 
 SMALL_WORK = 100_000_000

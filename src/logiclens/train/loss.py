@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable, class_factors
 from logiclens.errors import LogicLensError
 from logiclens.nn import functional
 from logiclens.train.config import CONSTRAINTS
@@ -141,28 +141,7 @@ def class_weights(
     """Return the factors of the answers yes and no of each head; None if there are no class weights."""
     if class_weight is None:
         return None
+    CONSTRAINTS["class_weight"].check("class_weight", class_weight)
     factors = class_factors(class_weight, table)
     weights = torch.tensor(factors, dtype=like.dtype, device=like.device)
     return ClassWeight(weights[1:], weights[:1]) if single_head else ClassWeight(weights, weights)
-
-
-def class_factors(class_weight: Sequence[float] | Literal["balanced"], table: ConceptTable) -> NDArray[np.float64]:
-    """Validate and return the factor of each class.
-
-    `"balanced"` gives n / (classes · rows of the class), as in scikit-learn.
-    """
-    CONSTRAINTS["class_weight"].check("class_weight", class_weight)
-    n_classes = len(table.class_names)
-    of_class = table.class_weights()
-    if isinstance(class_weight, str):
-        factors = np.divide(table.weight.sum(), n_classes * of_class, out=np.zeros(n_classes), where=of_class > 0)
-    else:
-        factors = np.asarray(class_weight, dtype=np.float64)
-        if factors.shape != (n_classes,) or factors.max() == 0:
-            raise LogicLensError(
-                f"class_weight must be {n_classes} finite numbers that are not negative and not all 0."
-            )
-    if (factors * of_class).sum() == 0:
-        raise LogicLensError("class_weight leaves no weight on the classes that have rows.")
-    weighed: NDArray[np.float64] = factors
-    return weighed

@@ -168,10 +168,8 @@ def _check_cutting(model: Model) -> None:
                     f"{shown(predicate_name(predicate))}"
                 )
         return
-    if {*model.predicates, *cutting.memberships} != set(model.concepts) or set(cutting.memberships) & set(
-        model.predicates
-    ):
-        raise contradiction("each concept of a table that is cut needs one predicate, or one list of categories")
+    if set(model.predicates) != set(model.concepts):
+        raise contradiction("each concept of a table that is cut needs one predicate")
     if cutting.positional and cutting.columns != tuple(f"x{place}" for place in range(len(cutting.columns))):
         raise contradiction("columns that are taken by position must be called x0, x1 and so on")
     _check_kinds(model, cutting)
@@ -184,7 +182,6 @@ def _check_kinds(model: Model, cutting: Cutting) -> None:
     about = {
         *(predicate.column for predicate in model.predicates.values()),
         *(column for predicate in model.predicates.values() for column in predicate.sources),
-        *(membership.column for membership in cutting.memberships.values()),
     }
     parts = {one.column: one.part for one in model.predicates.values() if one.part is not None}
     for name, part in parts.items():
@@ -200,19 +197,6 @@ def _check_kinds(model: Model, cutting: Cutting) -> None:
         if column_kind(predicate) not in (None, cutting.kinds[predicate.column]):
             kind = cutting.kinds[predicate.column]
             raise contradiction(f"{shown(name)} cannot be asked of {shown(predicate.column)}, a column of kind {kind}")
-    for name, membership in cutting.memberships.items():
-        if membership.column in parts:
-            raise contradiction(f"{shown(name)} groups values of {shown(membership.column)}, which has no categories")
-        kind, is_text = cutting.kinds[membership.column], isinstance(membership.values[0], str)
-        if kind != ("text" if is_text else "number"):
-            raise contradiction(f"the categories of {shown(name)} cannot be those of a column of kind {kind}")
-        expected = rf"{re.escape(membership.column)} in group [1-9][0-9]* \({len(membership.values)} of [0-9]+ values\)"
-        if not re.fullmatch(expected, name):
-            raise contradiction(
-                f"the concept {shown(name)} is not called after its {len(membership.values)} categories"
-            )
-        if name in model.used:
-            raise contradiction(f"its rules name {shown(name)}, a concept that only networks see")
 
 
 # Names ---------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from .records import (
     Edit,
     Formula,
     Groups,
-    Membership,
     Model,
     Part,
     Predicate,
@@ -177,10 +176,10 @@ def _read_decision(fields: Fields, n_classes: int) -> tuple[str, tuple[int, ...]
 
 
 def _read_network(network: Fields) -> tuple[tuple[int, ...], float]:
-    required = ("n_concepts", "n_heads", "hidden", "temperature", "activation", "members")
+    required = ("n_concepts", "n_heads", "hidden", "temperature", "activation", "rules")
     network.check_keys(required)
-    if network.value("members") is not None:
-        raise network.refuse("members", "null, since a committee is not certified")
+    if network.whole("rules") != 0:
+        raise network.refuse("rules", "0, since a certified network sees concepts only")
     hidden = network.wholes("hidden")
     if not hidden or 0 in hidden:
         raise network.refuse("hidden", "a list of at least one width, each at least 1")
@@ -204,7 +203,7 @@ def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str
     if fields.value("cutting") is None:
         return None
     cutting = fields.inner("cutting")
-    cutting.check_keys(("kinds", "scales", "memberships"))
+    cutting.check_keys(("kinds", "scales"))
     kinds, scales = cutting.inner("kinds"), cutting.inner("scales")
     for concept in scales.record:
         _check_known(concept, known, scales)
@@ -214,16 +213,11 @@ def _read_cutting(fields: Fields, known: frozenset[str], predicates: Mapping[str
                 f"{scales.path} in {scales.file} must have {shown(concept)} exactly if settings.booleanise is soft for "
                 f"its column. {AGAIN}"
             )
-    memberships, table = {}, cutting.inner("memberships")
-    for concept in table.record:
-        _check_known(concept, known, table)
-        memberships[concept] = _read_membership(table.inner(concept))
     return Cutting(
         columns,
         positional,
         {column: kinds.choice(column, KINDS) for column in kinds.record},
         {concept: _read_scale(scales, concept) for concept in scales.record},
-        memberships,
     )
 
 
@@ -240,16 +234,6 @@ def _read_scale(scales: Fields, concept: str) -> tuple[float, float]:
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None or not numbers[1] > 0:
         raise scales.refuse(concept, "two finite numbers, the second above 0")
     return numbers[0], numbers[1]
-
-
-def _read_membership(fields: Fields) -> Membership:
-    fields.check_keys(("column", "values"))
-    values = fields.value("values")
-    is_text = isinstance(values, list) and all(isinstance(value, str) for value in values)
-    is_number = isinstance(values, list) and all(finite(value) is not None for value in values)
-    if not isinstance(values, list) or not values or not (is_text or is_number) or len(set(values)) < len(values):
-        raise fields.refuse("values", "a list of strings or of finite numbers that differ from each other")
-    return Membership(fields.text("column"), tuple(values))
 
 
 def _read_predicates(fields: Fields, known: frozenset[str]) -> dict[str, Predicate]:

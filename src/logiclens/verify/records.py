@@ -67,14 +67,6 @@ class Predicate:
 
 
 @dataclass(frozen=True)
-class Membership:
-    """A concept that is true of several categories of a column. Networks see it, and no rule may name it."""
-
-    column: str
-    values: tuple[Label, ...]
-
-
-@dataclass(frozen=True)
 class Cutting:
     """How the columns of a raw table become concepts.
 
@@ -83,14 +75,12 @@ class Cutting:
         positional: whether the columns are taken by their position, because they had no names.
         kinds: kind of each column that a concept is about.
         scales: for a rescaled column, the value that becomes 0.5, and the distance from there to 0 and 1.
-        memberships: concepts that no rule may name.
     """
 
     columns: tuple[str, ...]
     positional: bool
     kinds: Mapping[str, str]
     scales: Mapping[str, tuple[float, float]]
-    memberships: Mapping[str, Membership]
 
 
 @dataclass(frozen=True)
