@@ -21,9 +21,10 @@ from logiclens.concepts.cuts import (
     round_cuts,
     uniform_cuts,
 )
+from logiclens.concepts.near_copies import near_copies
 from logiclens.concepts.splits import distinct_rows
 from logiclens.constraints import Constraint, check_all, flag, whole_number
-from logiclens.errors import LogicLensError, NoConcepts, quoted, warn
+from logiclens.errors import LogicLensError, NoConcepts, quoted, quoted_names, warn
 from logiclens.formula.column_kinds import CATEGORY, KINDS, NUMBER, TRUTH_VALUE, ColumnKind, Kind, Scalar
 from logiclens.formula.condition import FEW_OF_A_TEXT, all_categories
 from logiclens.formula.counted_rows import counting_weight
@@ -131,6 +132,7 @@ How: TypeAlias = Literal["round", "quantile", "uniform", "soft"]
 N_CUTS = 3
 """Default number of cuts per column at quantiles or equal steps."""
 CONSTANT = "it has one value only"
+STANDS_FOR = " stands for "
 PART_ROWS = 100
 """Parts of dates become concepts only from this many distinct rows on."""
 FEW_ROWS = 20
@@ -147,10 +149,12 @@ class Wanted:
     Attributes:
         predicates: conditions that must be concepts.
         ordered: columns with a direction, of which every concept must be a threshold.
+        preferred: columns that stand for others that say nearly the same.
     """
 
     predicates: tuple[Predicate, ...] = ()
     ordered: frozenset[str] = frozenset()
+    preferred: frozenset[str] = frozenset()
 
     def of(self, column: str, *operators: str) -> list[Scalar]:
         """Return the values that a column is compared with by these operators."""
@@ -202,9 +206,7 @@ class Finding:
     def cutting(self) -> Cutting:
         """Return the concepts as a `Cutting`."""
         groups, whole = Groups(self.exclusive, self.implied), tuple(self.whole)
-        return Cutting(
-            self.kinds, self.predicates, groups, self.scales, self.opposites, whole, self.categories
-        )
+        return Cutting(self.kinds, self.predicates, groups, self.scales, self.opposites, whole, self.categories)
 
     def look_at(self, column: Tally, how: How | Sequence[Scalar]) -> None:
         """Add the concepts of a column, or record why it has none."""
@@ -405,8 +407,8 @@ class Finding:
     def _tell_ignored(self, column: Tally, n_categories: int, covered: float) -> None:
         """Note that most categories of a column are no concepts, and how many rows these leave untold."""
         self.notes.append(
-            f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} "
-            f"most frequent become concepts, and rules ignore the others, which {percent(1 - covered)} of the rows hold."
+            f"the column {quoted(column.name)} has {n_categories:,} categories: the {self.max_categories} most "
+            f"frequent become concepts, and rules ignore the others, which {percent(1 - covered)} of the rows hold."
         )
 
 
@@ -480,6 +482,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _target: str | None = None
     _left_out: Mapping[str, str] | None = None
     _sharper: Mapping[str, Sequence[Scalar]] | None = None
+    _stands_for: Mapping[str, tuple[str, ...]] | None = None
 
     def __init__(
         self,
@@ -515,6 +518,24 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made._sharper = dict(thresholds)
         return made
 
+    def without_near_copies(self, columns: Sequence[Column], weight: NDArray[np.float64]) -> Booleaniser:
+        """Return an unfitted copy that leaves out columns that say nearly the same as another.
+
+        A column whose conditions knowledge asks for, or for which cuts are given, stays.
+
+        Args:
+            columns: the columns, with distinct rows.
+            weight: what each row counts for.
+        """
+        left_out = self._left_out or {}
+        usable = [column for column in columns if column.name not in left_out]
+        stay = {one.column for one in self._wanted.predicates} | self._wanted.ordered | self._wanted.preferred
+        if isinstance(self.cuts, Mapping):
+            stay |= set(self.cuts)
+        made = self.leaving_out(left_out)
+        made._stands_for = near_copies(usable, weight, stay)
+        return made
+
     def leaving_out(self, reasons: Mapping[str, str]) -> Booleaniser:
         """Return an unfitted copy that makes no concepts of some columns; copies of it do neither.
 
@@ -542,7 +563,8 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> Booleaniser:
         """Return an unfitted copy; what knowledge asks for, what is left out and what is added stay."""
         made = type(self)(**{name: copy.deepcopy(value) for name, value in self.get_params(deep=False).items()})
-        made._wanted, made._left_out, made._sharper = self._wanted, self._left_out, self._sharper
+        for name in ("_wanted", "_left_out", "_sharper", "_stands_for"):
+            setattr(made, name, getattr(self, name))
         return made
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Booleaniser:
@@ -645,7 +667,10 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns: the counts of each column, which may come from an engine.
         """
         self._check_settings(columns)
-        found = Finding(self.n_cuts, self.max_categories, self._sharper or {}, self._wanted, self._left_out or {})
+        stands_for = self._stands_for or {}
+        copies = {name for names in stands_for.values() for name in names}
+        left_out = {**(self._left_out or {}), **dict.fromkeys(copies, "it says nearly the same as another")}
+        found = Finding(self.n_cuts, self.max_categories, self._sharper or {}, self._wanted, left_out)
         for column in columns:
             found.look_at(column, _how(self.cuts, column))
         if not found.predicates:
@@ -653,8 +678,13 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.cutting_ = found.cutting()
         self._columns = tuple(column.name for column in columns if column.origin is None)
         self.dropped_ = found.dropped
-        left_out = [f"the column {quoted(name)} is left out: {reason}." for name, reason in found.dropped.items()]
-        self.notes_ = (*left_out, *found.notes)
+        dropped = {name: reason for name, reason in found.dropped.items() if name not in copies}
+        reasons = [f"the column {quoted(name)} is left out: {reason}." for name, reason in dropped.items()]
+        alike = [
+            f"{quoted(centre)}{STANDS_FOR}{quoted_names(names)}, which would do as well: they say nearly the same."
+            for centre, names in stands_for.items()
+        ]
+        self.notes_ = (*reasons, *found.notes, *alike)
         return self
 
     def warn(self, stacklevel: int) -> None:
@@ -663,7 +693,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             stacklevel: as in `warnings.warn`: 1 blames the line that calls this method.
         """
-        if noted := [note for note in self.notes_ if CONSTANT not in note]:
+        if noted := [note for note in self.notes_ if CONSTANT not in note and STANDS_FOR not in note]:
             warn(" ".join(noted), stacklevel=stacklevel + 1)
 
     def transform(self, X: Any) -> NDArray[Any]:

@@ -259,4 +259,3 @@ class Tally:
             whole_days=column.kind == "date" and bool((values == values.astype("datetime64[D]")).all()),
             origin=column.origin,
         )
-

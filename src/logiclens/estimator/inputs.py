@@ -492,11 +492,11 @@ class SetAside:
 class Prepared:
     """The distinct rows as concepts, split into training, validation and held-out rows.
 
-    `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose the
-    epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of the
-    held-out rows. `note` says what is wrong with the split, `time_note` how it treats time, `unit_note` which rows it
-    keeps together. `target_cuts` are the cuts of a target of numbers. `unit` are the units of the rows of `table`; None:
-    its rows are separate observations. `recut` makes the rows again with another booleaniser.
+    `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose
+    the epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of
+    the held-out rows. `note` says what is wrong with the split, `time_note` how it treats time, `unit_note` which rows it
+    keeps together. `target_cuts` are the cuts of a target of numbers. `unit` are the units of the rows of `table`;
+    None: its rows are separate observations. `recut` makes the rows again with another booleaniser.
     """
 
     table: ConceptTable

@@ -127,7 +127,7 @@ def knowing(booleaniser: Booleaniser | None, bound: BoundKnowledge) -> Booleanis
                 f"the required condition {quoted(str(predicate))} is a cut, and {quoted(predicate.column)} is not cut "
                 'but rescaled: leave out cuts="soft".'
             )
-    return booleaniser.wanting(Wanted(bound.concepts, bound.ordered))
+    return booleaniser.wanting(Wanted(bound.concepts, bound.ordered, bound.preferred))
 
 
 def bounds_of(bound: BoundKnowledge, schema: Schema) -> RuleBounds:

@@ -59,7 +59,8 @@ def learned(
     rows = learning_rows(model, ready, targets)
     rules = learn_rules(rows, config)
     if ready.recut is not None and ready.booleaniser is not None and ready.schema.cutting is not None:
-        columns = [column for column in ready.booleaniser.with_parts(ready.columns) if ready.booleaniser.is_round(column)]
+        every = ready.booleaniser.with_parts(ready.columns)
+        columns = [column for column in every if ready.booleaniser.is_round(column)]
         cuts = sharper_cuts(rules, rows, ready.schema.cutting, columns)
         if cuts:
             ready = ready.with_cuts(cuts)

@@ -133,8 +133,8 @@ def prepare(
     """Check the arguments of `fit` and split the rows.
 
     `share` is the share of rows that is held out. `target` says how a target of numbers is cut into classes. With
-    `split_by_time` the latest rows by this column are held out. `groups`, or else rows and their copies, are on one side
-    of every split.
+    `split_by_time` the latest rows by this column are held out. `groups`, or else rows and their copies, are on one
+    side of every split.
     """
     held_out = checked_held_out(held_out)
     raw = _Raw.of(rows, booleaniser is not None)
@@ -183,9 +183,7 @@ def prepare(
         distinct = distinct_rows(dealt, kinds, weight, seed=seed, strata=strata, groups=numbers)
     by_time = None
     if split_by_time is not None:
-        aside, by_time = latest_aside(
-            raw.columns, split_by_time, known, distinct, share, by_groups=groups is not None
-        )
+        aside, by_time = latest_aside(raw.columns, split_by_time, known, distinct, share, by_groups=groups is not None)
     elif not target.asked:
         own = None if strata is None else strata[distinct.first]
         aside = set_apart(own, distinct.weight, share, distinct.unit)
@@ -232,7 +230,9 @@ def _as_concepts(
     trains = train > 0
     columns = [column.take(distinct.first) for column in raw.columns]
     training = [column.take(trains) for column in columns]
-    fitted = None if booleaniser is None else booleaniser.fit_columns(training, train[trains])
+    fitted = None
+    if booleaniser is not None:
+        fitted = booleaniser.without_near_copies(training, train[trains]).fit_columns(training, train[trains])
     schema = raw.schema(known, fitted)
     values = raw.values[distinct.first] if fitted is None else fitted.cutting_.values(columns)
     everything = _table(schema, values, known.codes[distinct.first], distinct.weight)

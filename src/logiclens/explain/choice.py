@@ -6,7 +6,6 @@ the formulas.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -197,7 +196,7 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
     best = chosen(trials)
     longest = trials.index(best)
     path = _plain(everything, search.path([trial.price for trial in trials[: longest + 1]]))
-    first: Choice | None = None
+    first: list[Choice] = []
     # A shorter formula is taken only if its rules are steadier and it loses little.
     for trial, point in zip(trials[longest::-1], path[::-1], strict=True):
         if trial.score < best.score - WORTH_STEADY:
@@ -208,9 +207,8 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
         choice = replace(choice, cubes=_most_recurrent(choice, everything, search, config))
         if choice.cubes and _is_steady(choice, config):
             return choice
-        first = first or choice
-    assert first is not None
-    return first
+        first.append(choice)
+    return first[0]
 
 
 def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...]:

@@ -24,7 +24,6 @@ from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
-from logiclens.nn.rule_net import RuleNet
 from logiclens.nn.outputs import (
     CUTS,
     Output,
@@ -37,6 +36,7 @@ from logiclens.nn.outputs import (
     selected,
     traced_kind,
 )
+from logiclens.nn.rule_net import RuleNet
 from logiclens.train.config import threads_for
 
 Answer = Literal["argmax", "threshold"]

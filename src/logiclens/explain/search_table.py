@@ -209,7 +209,8 @@ class LearningRows:
     def uncounted(self, klass: int) -> SearchRows:
         """Return all rows as they are, without their concepts, for the score of a class."""
         weight = self.table.weight * (1.0 if self.factors is None else self.factors[self.targets.argmax(axis=1)])
-        yes, no = (part.astype(np.float32) for part in (self.targets[:, klass] * weight, (1 - self.targets[:, klass]) * weight))
+        share = self.targets[:, klass]
+        yes, no = (part.astype(np.float32) for part in (share * weight, (1 - share) * weight))
         nothing = np.zeros((len(yes), 0), dtype=np.float32)
         return SearchRows(nothing, yes, no, yes, weight.astype(np.float32), ())
 

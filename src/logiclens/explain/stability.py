@@ -12,16 +12,11 @@ from typing import TypeVar
 
 from logiclens.formula.dnf import DNF, Complement, Cube
 from logiclens.formula.english import RECURS, recurrence_words
-from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.words import for_reading, percent
 
 Chosen = TypeVar("Chosen", str, Cube)
-Cut = tuple[Hashable, int]
-"""What a concept is about and, for thresholds of one column, its place among them in ascending order."""
-
-
 MOST_CUBES = 5
 """Number of cubes per class that are printed. The cubes of the model's formula are always printed."""
 
@@ -75,7 +70,7 @@ def selection_frequencies(
     runs: Sequence[Sequence[DNF | Complement]],
     *,
     chosen: Sequence[DNF | Complement] = (),
-    cuts: Mapping[str, Cut] | None = None,
+    about: Mapping[str, Hashable] | None = None,
 ) -> Stability:
     """Return how often each concept and cube is in the formula of each class.
 
@@ -83,8 +78,9 @@ def selection_frequencies(
         names: the classes.
         runs: formulas of every bag. The cubes of a complement are counted with the other class.
         chosen: formulas of the model; their cubes are included even if no run has them. Default: none.
-        cuts: see `cuts_of`. A cube then also counts if a run has one with the same columns and directions whose
-            thresholds are at most one cut apart. Default: None, a cube counts only if a run has the cube itself.
+        about: what concepts are about, such as the column of a threshold. A cube then also counts if a run has one with
+            the same columns and directions, wherever it cuts. Default: None, a cube counts only if a run has the cube
+            itself.
     """
     classes = []
     for place, name in enumerate(names):
@@ -93,7 +89,7 @@ def selection_frequencies(
         found = [_cubes(formula) for formula in formulas]
         own = tuple(cube for formula in chosen[place : place + 1] for cube in _cubes(formula))
         told = [cube for run in [*found, own] for cube in run]
-        cubes = {cube: sum(any(alike(cube, own, cuts) for own in run) for run in found) for cube in set(told)}
+        cubes = {cube: sum(any(alike(cube, own, about) for own in run) for run in found) for cube in set(told)}
         classes.append(
             ClassStability(
                 name,
@@ -134,50 +130,17 @@ def known_recurrence(rules: RuleSet) -> Stability | None:
     return Stability(counted[0].bags, tuple(classes))
 
 
-def cuts_of(names: Sequence[str], predicates: Mapping[str, Predicate]) -> dict[str, Cut]:
-    """Return the place of each concept among the thresholds of its column.
-
-    A concept that is not a threshold stands alone.
-
-    Args:
-        names: concepts that formulas may use; other thresholds are not counted between two of them.
-        predicates: meaning of the concepts.
-    """
-    cuts: dict[str, Cut] = {name: (name, 0) for name in names}
-    columns: dict[tuple[str, str], list[tuple[object, str]]] = {}
-    for name in names:
-        meant = predicates.get(name)
-        if meant is not None and meant.operator not in ("==", "missing"):
-            columns.setdefault((meant.column, meant.operator), []).append((meant.kind.point(meant.value), name))
-    for column, thresholds in columns.items():
-        cuts |= {name: (column, place) for place, (_, name) in enumerate(sorted(thresholds))}
-    return cuts
-
-
-def alike(first: Cube, second: Cube, cuts: Mapping[str, Cut] | None = None) -> bool:
-    """Return whether two cubes have the same columns and directions, with thresholds at most one cut apart."""
-    if first == second or cuts is None:
-        return first == second
-    mine, theirs = _places(first, cuts), _places(second, cuts)
-    if mine.keys() != theirs.keys() or len(first) != len(second):
-        return False
-    pairs = ((sorted(mine[key]), sorted(theirs[key])) for key in mine)
-    return all(
-        len(ours) == len(others) and all(abs(a - b) <= 1 for a, b in zip(ours, others, strict=True))
-        for ours, others in pairs
-    )
+def alike(first: Cube, second: Cube, about: Mapping[str, Hashable] | None = None) -> bool:
+    """Return whether two cubes have the same columns and directions, wherever they cut."""
+    return first == second or (about is not None and _directions(first, about) == _directions(second, about))
 
 
 def _cubes(formula: DNF | Complement) -> tuple[Cube, ...]:
     return tuple(formula) if isinstance(formula, DNF) else ()
 
 
-def _places(cube: Cube, cuts: Mapping[str, Cut]) -> dict[tuple[Hashable, bool], list[int]]:
-    places: dict[tuple[Hashable, bool], list[int]] = {}
-    for literal in cube:
-        about, place = cuts.get(literal.concept, (literal.concept, 0))
-        places.setdefault((about, literal.positive), []).append(place)
-    return places
+def _directions(cube: Cube, about: Mapping[str, Hashable]) -> frozenset[tuple[Hashable, bool]]:
+    return frozenset((about.get(literal.concept, literal.concept), literal.positive) for literal in cube)
 
 
 def _ranked(counts: Mapping[Chosen, int]) -> list[tuple[Chosen, int]]:
