@@ -1,261 +1,163 @@
-"""Cuts of columns: the few thresholds that matter for the target, in readable numbers."""
+"""Cuts of columns: numbers that a person would choose, found without labels, and nearly the same on other rows."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import mutual_info_score
 
 from logiclens.concepts.booleaniser import Booleaniser
-from logiclens.concepts.cuts import (
-    FEW_VALUES,
-    MOST_BINS,
-    Histogram,
-    Tally,
-    quantile_cuts,
-    supervised_cuts,
-    telling_cuts,
-    told_by_each,
-    uniform_cuts,
+from logiclens.concepts.cuts import FEW_VALUES, MOST_BINS, Histogram, quantile_cuts, uniform_cuts
+from logiclens.concepts.near_copies import near_copies
+from logiclens.tables.frames import columns_of
+
+
+def cuts_of(values, **settings) -> list:
+    fitted = Booleaniser(**settings).fit(pd.DataFrame({"x": values}))
+    return [meant.value for meant in fitted.predicates_.values() if meant.operator == ">="]
+
+
+# The round grid ------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.floats(1e-3, 1e6), st.floats(-10, 10), st.sampled_from(["normal", "uniform", "beta"])
 )
-from logiclens.formula.counted_rows import counting_weight
-from logiclens.tables.frames import Column, columns_of
-
-# Supervised cuts -----------------------------------------------------------------------------------------------------
-
-
-def entropy(counts: list[float]) -> float:
-    total = sum(counts)
-    return -sum(c / total * math.log2(c / total) for c in counts if c)
-
-
-def worth_of(left: list[list[float]], right: list[list[float]]) -> float:
-    """What a cut tells minus what it costs by Fayyad and Irani, in bits; the best over tasks."""
-    worths = []
-    for one, other in zip(left, right, strict=True):
-        both = [a + b for a, b in zip(one, other, strict=True)]
-        n, n1, n2 = sum(both), sum(one), sum(other)
-        k, k1, k2 = (sum(c > 0 for c in part) for part in (both, one, other))
-        gain = entropy(both) - n1 / n * entropy(one) - n2 / n * entropy(other)
-        delta = math.log2(3**k - 2) - (k * entropy(both) - k1 * entropy(one) - k2 * entropy(other))
-        worths.append(n * gain - math.log2(max(n - 1, 1)) - delta)
-    return max(worths)
+def test_cuts_are_multiples_of_one_round_step(seed, scale, shift, shape):
+    rng = np.random.default_rng(seed)
+    drawn = {"normal": rng.normal(size=300), "uniform": rng.random(300), "beta": rng.beta(2, 5, 300)}[shape]
+    values = (drawn + shift) * scale
+    cuts = np.array(cuts_of(values))
+    low, high = np.quantile(values, [0.05, 0.95])
+    if low > 0 and high > 50 * low:
+        return
+    steps = np.diff(cuts)
+    # The step is 1, 2 or 5 times a power of ten, and every cut a multiple of it.
+    step = steps.min() if len(steps) else cuts[0]
+    mantissa = step / 10.0 ** np.floor(np.log10(abs(step)) + 1e-9)
+    assert len(steps) == 0 or min(abs(mantissa - nice) for nice in (1, 2, 5)) < 1e-6
+    np.testing.assert_allclose(cuts / step, np.round(cuts / step), atol=1e-6)
+    assert 1 <= len(cuts) <= 6
 
 
-def by_brute_force(counts: list[list[list[float]]], most: int) -> list[int]:
-    """Again and again the cut that is worth most in its part, the parts being what earlier cuts left."""
-
-    def sums(start: int, stop: int) -> list[list[float]]:
-        part = counts[start:stop]
-        return [[sum(c[t][k] for c in part) for k in range(len(by_class))] for t, by_class in enumerate(counts[0])]
-
-    cuts: list[int] = []
-    while len(cuts) < most:
-        best = None
-        for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), len(counts)], strict=True):
-            for place in range(start + 1, stop):
-                left, right = sums(start, place), sums(place, stop)
-                worth = round(worth_of(left, right), 9)
-                off = abs(sum(map(sum, left)) - sum(map(sum, right)))
-                if worth > 0 and (best is None or (-worth, off, place) < best):
-                    best = (-worth, off, place)
-        if best is None:
-            break
-        cuts.append(best[2])
-    return sorted(cuts)
+def test_another_sample_of_the_rows_has_nearly_the_same_cuts():
+    rng = np.random.default_rng(0)
+    values = rng.gamma(3, 20, 400)
+    sets = [set(cuts_of(rng.choice(values, 300, replace=False))) for _ in range(20)]
+    shared = [2 * len(a & b) / (len(a) + len(b)) for a in sets for b in sets]
+    assert np.mean(shared) > 0.9
 
 
-def histogram_of(counts) -> Histogram:
-    values = np.arange(len(counts), dtype=float)
-    return Histogram(values, values, np.asarray(counts, dtype=float))
+def test_labels_do_not_move_a_cut():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "y": rng.integers(0, 40, 200)})
+    labels = frame["x"] > 0.321
+    assert Booleaniser().fit(frame, labels).cutting_.names == Booleaniser().fit(frame).cutting_.names
 
 
-small = st.integers(2, 7).flatmap(
-    lambda bins: st.tuples(st.integers(1, 2), st.integers(2, 3)).flatmap(
-        lambda shape: st.lists(
-            st.lists(
-                st.lists(st.sampled_from([0, 0, 1, 2, 9, 30]), min_size=shape[1], max_size=shape[1]),
-                min_size=shape[0],
-                max_size=shape[0],
-            ),
-            min_size=bins,
-            max_size=bins,
-        )
-    )
-)
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=FEW_VALUES, unique=True), st.integers(1, 4))
+def test_a_column_of_few_values_is_cut_between_all(values, times):
+    cuts = cuts_of([*values, min(values) - 1] * times)
+    assert np.digitize(sorted(values), cuts).tolist() == list(range(1, len(values) + 1))
 
 
-def balanced(counts):
-    """Every task counts the same rows: what one lacks is put on its first class; no value without rows."""
-    made = []
-    for tasks in counts:
-        most = max(1, *(sum(task) for task in tasks))
-        made.append([[task[0] + most - sum(task), *task[1:]] for task in tasks])
-    return made
+def test_a_heap_is_told_from_the_other_values():
+    gains = np.concatenate([np.zeros(300), np.random.default_rng(2).uniform(100, 10_000, 60)])
+    cuts = cuts_of(gains)
+    assert 0 < cuts[0] <= gains[gains > 0].min()
+    assert len(cuts) > 2
 
 
-@given(small.map(balanced), st.integers(1, 4))
-def test_supervised_cuts_are_those_of_the_description_length(counts, most):
-    expected = by_brute_force(counts, most)
-    found = supervised_cuts(histogram_of(counts), most)
-    if len(counts) <= min(FEW_VALUES, most + 1):
-        # What tells nothing on its own may tell with others: few values are all told apart.
-        assert found == tuple(range(1, len(counts)))
-    elif expected:
-        assert list(found) == expected
-    else:
-        assert found == quantile_cuts(histogram_of(counts), 1)
+def test_skewed_amounts_are_cut_at_one_two_five():
+    cuts = cuts_of(np.exp(np.linspace(-2, 6, 200)))
+    assert set(cuts) <= {0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0}
+    assert len(cuts) >= 7
 
 
-def test_the_brute_force_judge_both_cuts_and_refuses():
-    clear = [[[10, 0]], [[10, 0]], [[0, 10]], [[0, 10]]]
-    assert by_brute_force(clear, 3) == [2]
-    assert by_brute_force([[[5, 5]], [[5, 5]], [[5, 5]]], 3) == []
-    assert by_brute_force([[[30, 0]], [[0, 30]], [[30, 0]]], 3) == [1, 2]
+def test_dates_and_durations_are_cut_at_round_moments():
+    days = pd.date_range("2015-02-03", periods=400, freq="7D")
+    assert all(str(cut).endswith("-01-01") for cut in cuts_of(days, date_parts=False))
+    minutes = pd.to_timedelta(np.arange(400) * 3, unit="min")
+    assert cuts_of(minutes) == ["0 days 06:00:00", "0 days 12:00:00", "0 days 18:00:00"]
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_weights_are_repetitions_and_order_does_not_matter(seed):
     rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(5, 60))
-    values = rng.choice([np.nan, *rng.normal(size=8)], n_rows)
-    classes = rng.integers(0, 3, (n_rows, 1))
-    weight = rng.integers(0, 4, n_rows)
-    shuffled = rng.permutation(np.repeat(np.arange(n_rows), weight))
-    weighs = weight > 0
-    once = Histogram.of(values[weighs], weight[weighs].astype(float), classes[weighs], 3)
-    often = Histogram.of(values[shuffled], np.ones(len(shuffled)), classes[shuffled], 3)
-    np.testing.assert_array_equal(once.low, often.low)
-    np.testing.assert_array_equal(once.counts, often.counts)
-    if len(once) > 1:
-        assert supervised_cuts(once, 3) == supervised_cuts(often, 3)
-        assert quantile_cuts(once, 3) == quantile_cuts(often, 3)
+    values = rng.normal(size=60).round(1)
+    times = rng.integers(1, 4, 60)
+    repeated = rng.permutation(np.repeat(values, times))
+    weighed = Booleaniser().fit(pd.DataFrame({"x": values}), sample_weight=times)
+    assert weighed.cutting_.names == Booleaniser().fit(pd.DataFrame({"x": repeated})).cutting_.names
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["supervised", "quantile", "uniform"]), st.booleans())
-def test_rounding_a_cut_moves_no_row_across_it(seed, how, dates):
-    rng = np.random.default_rng(seed)
-    n_rows = 60
-    values = np.round(rng.normal(20, rng.choice([0.01, 1, 1e4]), n_rows), int(rng.integers(0, 8)))
-    target = (values + rng.normal(0, 0.5, n_rows) > 20).astype(int)
-    table = {"v": values}
-    if dates:
-        table = {"v": np.datetime64("2021-03-01", "us") + (values * 1e6).astype("timedelta64[us]")}
-        values = table["v"].astype(np.int64) / 1e6
-    histogram = Histogram.of(values, np.ones(n_rows), target[:, None], 2)
-    if len(histogram) < 2:
+# Other cuts ----------------------------------------------------------------------------------------------------------
+
+
+def histogram(values, weight=None) -> Histogram:
+    values = np.asarray(values, dtype=float)
+    return Histogram.of(values, np.ones(len(values)) if weight is None else weight)
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=40), st.integers(1, 5))
+def test_quantile_cuts_are_nearest_to_equal_shares(values, n_cuts):
+    counted = histogram(values)
+    if len(counted) < 2:
+        assert quantile_cuts(counted, n_cuts) == ()
         return
-    finder = {"supervised": supervised_cuts, "quantile": quantile_cuts, "uniform": uniform_cuts}[how]
-    places = finder(histogram, 3)
-    # Found in the column alone, as an engine counts it.
-    columns = columns_of(table)
-    tally = Tally.of(columns[0], target[:, None], 2, np.ones(n_rows))
-    concepts = Booleaniser(how).fit_tallies([tally]).cutting_.values(columns)
-    if histogram.low.tolist() == [0.0, 1.0]:
+    below = [np.mean(np.array(values) < low) for low in counted.low[1:]]
+    best = {min(range(len(below)), key=lambda k: (abs(below[k] - share), k)) for share in
+            np.arange(1, n_cuts + 1) / (n_cuts + 1)}  # fmt: skip
+    assert {place - 1 for place in quantile_cuts(counted, n_cuts)} == best
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=40), st.integers(1, 5))
+def test_uniform_cuts_are_at_equal_steps(values, n_cuts):
+    counted = histogram(values)
+    if len(counted) < 2:
+        assert uniform_cuts(counted, n_cuts) == ()
         return
-    assert concepts.shape[1] == len(places)
-    for column, place in zip(concepts.T, places, strict=True):
-        np.testing.assert_array_equal(column, values >= histogram.low[place])
-
-
-# Many values ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("planted", [0.1, 0.5, 0.9])
-def test_many_values_are_merged_and_planted_cuts_still_found(planted):
-    rng = np.random.default_rng(1)
-    values = rng.random(50_000)
-    target = ((values >= planted) ^ (rng.random(50_000) < 0.1)).astype(int)
-    histogram = Histogram.of(values, np.ones(len(values)), target[:, None], 2)
-    assert len(histogram) == MOST_BINS
-    assert histogram.counts.sum() == 50_000
-    # Parts of about equal weight, which neither overlap nor leave a value out.
-    per_bin = histogram.counts.sum(axis=(1, 2))
-    assert per_bin.max() <= 2 * per_bin.min()
-    assert (histogram.low <= histogram.high).all()
-    assert (histogram.high[:-1] < histogram.low[1:]).all()
-    assert {histogram.low[0], histogram.high[-1]} == {values.min(), values.max()}
-    low, high = histogram.gap(supervised_cuts(histogram, 1)[0])
-    inside = np.sort(values)
-    # The gap is one between neighbours, and no further from the truth than a bin and the noise.
-    assert inside[np.searchsorted(inside, low) + 1] == high
-    assert abs(low - planted) < 2 / MOST_BINS
+    steps = np.linspace(min(values), max(values), n_cuts + 2)[1:-1]
+    wanted = {min(max(sum(low < step for low in counted.low), 1), len(counted) - 1) for step in steps}
+    assert set(uniform_cuts(counted, n_cuts)) == wanted
 
 
 def test_a_heavy_value_among_many_has_its_own_bin():
-    values = np.concatenate([np.arange(3000.0), np.full(3000, 1500.0)])
-    histogram = Histogram.of(values, np.ones(len(values)), np.zeros((len(values), 1), dtype=int), 1)
-    assert len(histogram) <= MOST_BINS
-    heavy = np.flatnonzero((histogram.low <= 1500) & (histogram.high >= 1500))
-    assert len(heavy) == 1
-    assert histogram.high[heavy[0]] - histogram.low[heavy[0]] <= 6
-    assert histogram.counts.sum() == 6000
+    values = np.concatenate([np.arange(5_000), np.full(5_000, 2_500)])
+    counted = histogram(values)
+    (place,) = np.flatnonzero((counted.low <= 2_500) & (counted.high >= 2_500))
+    assert len(counted) <= MOST_BINS
+    assert counted.weight[place] >= 5_000
+    assert counted.weight.sum() == len(values)
 
 
-# Quantiles and equal steps -------------------------------------------------------------------------------------------
+# Near-copies ---------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(0, 9), min_size=2, max_size=60), st.integers(1, 4))
-def test_quantile_cuts_are_nearest_to_equal_shares(values, n_cuts):
-    array = np.array(values, dtype=float)
-    histogram = Histogram.of(array, np.ones(len(array)), np.zeros((len(array), 1), dtype=int), 1)
-    places = quantile_cuts(histogram, n_cuts)
-    if len(histogram) == 1:
-        assert places == ()
-        return
-    shares = {place: (array < histogram.low[place]).mean() for place in range(1, len(histogram))}
-    for k in range(1, n_cuts + 1):
-        nearest = min(abs(share - k / (n_cuts + 1)) for share in shares.values())
-        assert any(abs(abs(shares[place] - k / (n_cuts + 1)) - nearest) < 1e-12 for place in places)
-    assert len(places) <= n_cuts
-    assert all(0 < shares[place] < 1 for place in places)
+@pytest.fixture
+def sizes() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    radius = rng.normal(10, 2, 300)
+    return pd.DataFrame(
+        {
+            "area": radius**2 + rng.normal(0, 0.5, 300),
+            "radius": radius,
+            "minus": -radius + rng.normal(0, 0.1, 300),
+            "other": rng.normal(size=300),
+            "half": radius + rng.normal(0, 4, 300),
+        }
+    )
 
 
-@given(st.lists(st.integers(-50, 50), min_size=2, max_size=30), st.integers(1, 4))
-def test_uniform_cuts_are_at_equal_steps(values, n_cuts):
-    array = np.array(values, dtype=float)
-    histogram = Histogram.of(array, np.ones(len(array)), np.zeros((len(array), 1), dtype=int), 1)
-    places = uniform_cuts(histogram, n_cuts)
-    low, high = array.min(), array.max()
-    sides = {tuple(array >= histogram.low[place]) for place in places}
-    steps = [low + (high - low) * k / (n_cuts + 1) for k in range(1, n_cuts + 1)]
-    # A step between two values has the rows on the sides that the step itself has.
-    assert sides == ({tuple(array >= step - 1e-9) for step in steps} if low < high else set())
+def test_one_column_stands_for_those_that_say_nearly_the_same(sizes):
+    groups = near_copies(columns_of(sizes), np.ones(len(sizes)))
+    ((centre, others),) = groups.items()
+    assert {centre, *others} == {"area", "radius", "minus"}
 
 
-# What a category tells, and weights that count -----------------------------------------------------------------------
-
-
-@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=2, max_size=5))
-def test_what_a_category_tells_is_its_mutual_information(counts):
-    array = np.array(counts, dtype=float)
-    told = told_by_each(array[:, None, :])
-    category, klass = np.indices(array.shape)
-    repeated = [np.repeat(part.ravel(), array.astype(int).ravel()) for part in (category, klass)]
-    for place in range(len(array)):
-        nats = mutual_info_score(repeated[0] == place, repeated[1]) if len(repeated[0]) else 0.0
-        assert told[place] == pytest.approx(len(repeated[0]) * nats / math.log(2), abs=1e-6)
-
-
-@given(st.lists(st.floats(0.01, 10), min_size=1, max_size=20))
-def test_fractional_weights_are_worth_kishs_number_of_rows(weights):
-    array = np.array([*weights, 0.5])
-    scaled = counting_weight(array)
-    assert scaled.sum() == pytest.approx(array.sum() ** 2 / (array**2).sum())
-    np.testing.assert_allclose(scaled / scaled.sum(), array / array.sum())
-    # Their unit does not matter.
-    np.testing.assert_allclose(counting_weight(array * 0.37), scaled)
-    counts = np.round(array) + 1
-    assert counting_weight(counts) is counts
-
-
-def test_a_thousand_classes_are_cut_without_overflow():
-    values = np.arange(2000) % 1000
-    column = Column("a", "number", values.astype(float), whole=True)
-    tally = Tally.of(column, values[:, None], 1000, np.ones(2000))
-    # A warning fails the test. Each cut tells half of the classes from the others.
-    assert telling_cuts(tally.histogram, 3)
+def test_a_preferred_column_stands_for_the_others(sizes):
+    groups = near_copies(columns_of(sizes), np.ones(len(sizes)), ["minus"])
+    assert groups == {"minus": ("area", "radius")}
+    assert near_copies(columns_of(sizes), np.ones(len(sizes)), ["minus", "area", "radius"]) == {}
