@@ -20,7 +20,8 @@ from logiclens.estimator.prepare import Cutter, _Raw
 from logiclens.estimator.training import Begun, probabilities, train_networks
 from logiclens.explain.candidates import folds_of
 from logiclens.nn import EntropyNet
-from logiclens.train.committee import Committee, n_groups_for, teacher_of
+from logiclens.nn.committee import Committee
+from logiclens.train.committee import n_groups_for, teacher_of
 
 
 def table(n_rows: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -96,6 +96,7 @@ from logiclens.formula.target_cuts import TargetCuts, many_numbers_note
 from logiclens.formula.why import Why
 from logiclens.metrics.rule_statistics import RuleStatistics, coded, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
+from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
 from logiclens.progress import Callback, working
 from logiclens.render.figures import plot_history, plot_relevance
@@ -112,7 +113,6 @@ from logiclens.tables.frames import (
     parted,
     sentences_of_sklearn,
 )
-from logiclens.train.committee import Committee
 from logiclens.train.config import STEP, History, TrainResult
 from logiclens.words import enumeration, percent
 

@@ -33,6 +33,7 @@ from logiclens.formula.predicate import label_array
 from logiclens.formula.record import predicate_to_dict, to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.target_cuts import TargetCuts
+from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
 from logiclens.storage import (
     CERTIFICATE,
@@ -47,7 +48,6 @@ from logiclens.storage import (
     replacing_folder,
     sealed,
 )
-from logiclens.train.committee import Committee
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier

@@ -22,8 +22,8 @@ from logiclens.explain.candidates import Codes
 from logiclens.explain.choice import Choice, LearnedRules
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.predicate import Predicate
+from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.committee import Committee
 
 
 def state_positively(ready: Prepared, trained: Trained) -> tuple[Prepared, Trained]:

@@ -28,13 +28,13 @@ from logiclens.explain.classwise import explain_all
 from logiclens.explain.length import FAR_ROWS
 from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
+from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
 from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress
 from logiclens.train.committee import (
     BAG,
     MANY_CLASSES,
-    Committee,
     CutRows,
     GroupedRows,
     Taught,

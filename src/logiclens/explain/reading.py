@@ -22,6 +22,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
+from logiclens.nn.committee import Committee
 from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
 from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
 from logiclens.nn.outputs import (
@@ -36,8 +37,7 @@ from logiclens.nn.outputs import (
     selected,
     traced_kind,
 )
-from logiclens.train.committee import Committee
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 Answer = Literal["argmax", "threshold"]
 

@@ -15,18 +15,18 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import set_apart
-from logiclens.errors import LogicLensError
-from logiclens.nn.layers import EntropyNet
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from logiclens.concepts.booleaniser import Cutting
+    from logiclens.nn.layers import EntropyNet
+
+    Probabilities = Callable[[nn.Module, ConceptTable], NDArray[np.float64]]
 
 MANY_CLASSES = 12
 """Number of classes above which one price and one share are used for all, chosen on this many classes."""
@@ -40,42 +40,6 @@ BAG_CELLS = 32_000_000
 """Largest rows × concepts × classes of a bag, so that a bag is also sampled if there are many classes."""
 PROBABILITY_STEPS = 32
 """Probabilities are rounded to multiples of 1 / PROBABILITY_STEPS, so that their sums are exact."""
-
-
-class Committee(nn.Module):
-    """Networks whose mean probability is the prediction.
-
-    The outputs are logarithms of the mean probabilities, so that a softmax returns these. With several labels per row,
-    or a single head, the outputs are log-odds.
-
-    Args:
-        members: networks with the same concepts and heads.
-        single: whether each head answers a separate yes/no question. Default: False.
-    """
-
-    def __init__(self, members: Sequence[EntropyNet], *, single: bool = False) -> None:
-        """Store the members unchanged."""
-        super().__init__()
-        if not members:
-            raise LogicLensError("a committee needs at least one member.")
-        self.networks = tuple(members)
-        self.members = nn.ModuleList(members)
-        self.single = single
-        self.n_concepts, self.n_classes = members[0].n_concepts, members[0].n_classes
-
-    def forward(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch klass"]:
-        """Return the logarithm of the mean probability, or of its odds."""
-        logits = torch.stack([member(concepts) for member in self.networks])
-        if self.single:
-            mean = torch.sigmoid(logits).mean(dim=0).clamp(1e-12, 1 - 1e-12)
-            return torch.logit(mean)
-        count = torch.log(torch.tensor(float(len(self.members)), dtype=logits.dtype, device=logits.device))
-        return torch.logsumexp(torch.log_softmax(logits, dim=-1), dim=0) - count
-
-    def relevance(self) -> Float[Tensor, "klass concept"]:
-        """Return the mean relevance of the members, rescaled to a largest value of 1 for each class."""
-        relevance: Tensor = torch.stack([member.entropy.relevance() for member in self.networks]).mean(dim=0)
-        return relevance / relevance.amax(dim=-1, keepdim=True).clamp_min(torch.finfo(relevance.dtype).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,9 +268,6 @@ class Teacher:
     def n_members(self) -> int:
         """The number of members of the committee."""
         return sum(job.test is None for job in self.jobs)
-
-
-Probabilities = Callable[[nn.Module, ConceptTable], NDArray[np.float64]]
 
 
 def teacher_of(

@@ -29,7 +29,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.encoders import device_of
 from logiclens.nn.functional import entropy_logic_loss
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-2
