@@ -21,9 +21,8 @@ from sklearn.utils import estimator_html_repr
 from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning, warn
-from logiclens.estimator import classifier as classifier_module
-from logiclens.estimator import classifier as explaining_module
-from logiclens.explain import explain_all
+from logiclens.estimator import training
+from logiclens.explain import classwise, explain_all
 from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
@@ -375,8 +374,8 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(classifier_module, "train_all", refuse)
-    monkeypatch.setattr(explaining_module, "resampled_formulas", refuse)
+    monkeypatch.setattr(training, "train_all", refuse)
+    monkeypatch.setattr(training, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error", LogicLensWarning)
@@ -423,14 +422,14 @@ def test_the_networks_accuracy_is_not_that_of_its_rules():
 
 
 def test_rendering_does_not_warn_but_explaining_later_does(monkeypatch):
-    explain = explaining_module.explain_all
+    explain = classwise.explain_all
     model = EntropyClassifier(method="paper", epochs=5).fit(TABLE, LABELS)
 
     def warned(*values, **settings):
         warn("mind this", stacklevel=2)
         return explain(*values, **settings)
 
-    monkeypatch.setattr(explaining_module, "explain_all", warned)
+    monkeypatch.setattr(classwise, "explain_all", warned)
     kept = set(vars(model))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

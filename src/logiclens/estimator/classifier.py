@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,7 +55,6 @@ from logiclens.estimator.on_engine import (
     table_in_engine,
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
-from logiclens.estimator.polarity import state_positively
 from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import (
@@ -66,24 +66,17 @@ from logiclens.estimator.settings import (
     search_config,
     seed_of,
 )
-from logiclens.estimator.training import (
-    Begun,
-    Trained,
-    concept_frequencies,
-    resampled_formulas,
-    stated_formulas,
-    train_all,
-)
 from logiclens.explain.certificate import Certificate
 from logiclens.explain.choice import SEARCHING, LearnedRules, without_cubes
-from logiclens.explain.classwise import explain_all, explain_learned
 from logiclens.explain.decision import idle_cubes
 from logiclens.explain.exact import compiled_network, explain_exact
+from logiclens.explain.learned import explain_learned, stated_formulas
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.explain.reading import Reading, read
+from logiclens.explain.reading import Reading
 from logiclens.explain.result import Explanation
 from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.edits import Note
@@ -96,8 +89,6 @@ from logiclens.formula.target_cuts import TargetCuts, many_numbers_note
 from logiclens.formula.why import Why
 from logiclens.metrics.rule_statistics import RuleStatistics, coded, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
-from logiclens.nn.committee import Committee
-from logiclens.nn.layers import EntropyNet
 from logiclens.progress import Callback, working
 from logiclens.render.figures import plot_history, plot_relevance
 from logiclens.render.html import model_html
@@ -117,6 +108,9 @@ from logiclens.train.config import STEP, History, TrainResult
 from logiclens.words import enumeration, percent
 
 if TYPE_CHECKING:
+    from logiclens.estimator.training import Begun, Trained
+    from logiclens.nn.committee import Committee
+    from logiclens.nn.layers import EntropyNet
     from logiclens.render.figures import Axes
 
 LOW_FIDELITY = 0.8
@@ -325,7 +319,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             True.
 
     Attributes:
-        network_: the network that predicts from concepts.
+        network_: the network that predicts from concepts; that of an exact or loaded model is built when it is first
+            asked for. An exact model predicts and explains without it, and without torch.
+        weights_: the weights of the network of an exact or loaded model, as arrays.
         schema_: the concepts with their groups, the classes, and the cuts of raw columns.
         classes_: the labels.
         table_: the distinct training and validation rows; a loaded model has none.
@@ -350,7 +346,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array(['ill'], dtype='<U4')
     """
 
-    network_: EntropyNet | Committee
     schema_: Schema
     classes_: NDArray[Any]
     table_: ConceptTable
@@ -364,6 +359,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learned_: LearnedRules
     teacher_fidelity_: dict[str, float]
     target_cuts_: TargetCuts | None
+    weights_: NetworkWeights
     _rules: RuleSet
     _readings: tuple[Reading, ...]
     _fit_notes: tuple[str, ...]
@@ -489,6 +485,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y = _one_of(y, target)
             check_settings(self)
             with within_memory(), working(progress or bool(self.verbose), _plan(self, X)):
+                from logiclens.estimator.training import train_all
+
                 begun = self._begin(X, y, sample_weight, held_out, groups)
                 self._settle(begun, train_all([begun.training])[0])
         except BaseException:
@@ -514,6 +512,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         The rows of a fold are a part of the table, which may have categories that the part lacks.
         """
+        from logiclens.estimator.training import Begun
+
         check_settings(self)
         if is_lake(X):
             if groups is not None:
@@ -589,6 +589,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _begin_counting(self, table: Any, target: Any, sample_weight: Any, held_out: Any) -> BegunFit:
         """Count the rows of a table in an engine."""
+        from logiclens.estimator.training import Begun, concept_frequencies
+
         if sample_weight is not None or held_out is not None:
             raise LogicLensError("rows in an engine are counted as they are: leave out sample_weight and held_out.")
         if self.split_by_time is not None:
@@ -624,6 +626,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
         """Store the trained network and what was learned with it."""
+        from logiclens.estimator.polarity import state_positively
+
         ready, trained = state_positively(begun.ready, trained)
         X, y = begun.X, begun.y
         table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
@@ -643,7 +647,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
         for name in (
             "certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_readings", "_loaded",
-            "_origin",
+            "_origin", "weights_",
         ):  # fmt: skip
             self.__dict__.pop(name, None)
         self._bound, self._protected = begun.bound, begun.protected
@@ -802,12 +806,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _compile(self, explanation: Explanation) -> None:
         """Compile the rules into a network that equals them; keep the committee as `soft_network_`."""
         packed = PackedRows.of(self.table_.boolean(), self.table_.names)
-        self.soft_network_ = self.network_
+        # The compiled network is built when it is first asked for.
+        self.soft_network_ = self.__dict__.pop("network_")
         agreement = self._agreement(self._rules, packed, explanation.classes[0].reading)
         compiled = compiled_network(
             self.learned_.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
         )
-        self.network_, self.certificate_ = compiled.network, compiled.certificate
+        self.weights_, self.certificate_ = compiled.weights, compiled.certificate
 
     @within_memory()
     def predict(self, X: Any) -> NDArray[Any]:
@@ -1016,7 +1021,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = X if is_known else self._table(X, y)
         if not self._is_exact:
             return self._read_soft(table)
-        return read(self.network_, table.hard(), self._answer, exact=True)
+        return self.certificate_.reading(table)
 
     def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
@@ -1060,10 +1065,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return PackedRows.of(table.boolean(), table.names)
 
     @property
-    def _answer(self) -> Literal["argmax", "threshold"]:
-        return "threshold" if self.schema_.multilabel or self._is_exact else "argmax"
-
-    @property
     def _is_exact(self) -> bool:
         self._check_fitted()
         if bool(self.exact) != hasattr(self, "certificate_"):
@@ -1071,8 +1072,21 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return bool(self.exact)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
+        if not hasattr(self, "schema_"):
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(X, y) first.")
+
+    @cached_property
+    def network_(self) -> EntropyNet | Committee:
+        """The network that predicts from concepts; `fit` stores the trained one, any other is built from its weights.
+
+        >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+        >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+        >>> model.network_.hidden
+        (1,)
+        """
+        self._check_fitted()
+        network: EntropyNet | Committee = self.weights_.network()
+        return network
 
     @property
     def rules_(self) -> RuleSet:
@@ -1095,10 +1109,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of a formula are equally relevant. A loaded exact model has only the compiled network.
         """
         self._check_fitted()
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
-        leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
-        relevance = leans.detach().double().numpy()
-        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
+        names = self.schema_.names
+        if self._is_exact and not hasattr(self, "soft_network_"):
+            heads = self.certificate_.heads
+            relevance = np.array([[float(name in head.concepts) for name in names] for head in heads])
+        else:
+            from logiclens.explain.forward import relevance_of
+
+            relevance = relevance_of(self._soft_network)
+        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(names))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -1165,12 +1184,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._explain_exact(table)
         if self.method != "paper":
             return self._learned_explanation(table, exclusive)
+        from logiclens.explain.classwise import explain_all
+
         explanation = explain_all(
             self.network_,
             table,
             method="paper",
             score_against=self.score_against or "network",
-            answer=self._answer,
+            answer="threshold" if self.schema_.multilabel else "argmax",
             exclusive=exclusive,
         )
         return self._labelled(explanation, notes=self._notes)
@@ -1220,6 +1241,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LogicLensError("a loaded model keeps no rows to draw again: fit it first.")
         if self.teacher is not None:
             raise LogicLensError("resamples have no answers of a teacher: leave out stability, the bags tell as much.")
+        from logiclens.estimator.training import resampled_formulas
+
         seed = seed_of(self.random_state)
         with working(bool(self.verbose)):
             runs = list(
@@ -1249,10 +1272,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
-        if isinstance(self.network_, Committee):
-            raise LogicLensError("a committee is not exact: fit the model again with exact=True.")
         is_bound = self.knowledge is not None
-        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices, is_bound=is_bound)
+        explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
         facts = self._table_facts
         notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
         if not hasattr(self, "soft_network_"):
@@ -1282,12 +1303,19 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read_soft(self, table: ConceptTable) -> Reading:
         """Return what the trained network says about rows. For training and held-out rows `fit` may have asked it."""
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        from logiclens.explain.forward import read
+
+        network = self._soft_network
         readings: tuple[Reading, ...] = getattr(self, "_readings", ())
         for known in readings:
             if known.table is table and known.network is network:
                 return known
         return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
+
+    @property
+    def _soft_network(self) -> EntropyNet | Committee:
+        """The trained network: of an exact model that which taught the rules."""
+        return self.soft_network_ if hasattr(self, "soft_network_") else self.network_
 
     def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
         """Return the share of rows on which rules decide as the committee does."""
@@ -1451,7 +1479,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
-        if not hasattr(self, "network_"):
+        if not hasattr(self, "schema_"):
             return str(super()._repr_html_inner())
         # Rendering neither warns nor caches; `explain()` does both.
         with collected_warnings():

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as safetensors_load
-from safetensors.torch import save as safetensors_bytes
+from safetensors.numpy import load as safetensors_load
+from safetensors.numpy import save as safetensors_bytes
 
 from logiclens import __version__
 from logiclens.codec import to_plain
@@ -27,14 +26,13 @@ from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.estimator.settings import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.model_record import ModelRecord, read_record
 from logiclens.formula.predicate import label_array
 from logiclens.formula.record import predicate_to_dict, to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.target_cuts import TargetCuts
-from logiclens.nn.committee import Committee
-from logiclens.nn.layers import EntropyNet
 from logiclens.storage import (
     CERTIFICATE,
     KIND,
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
 class StoredModel:
     """The content of a model folder."""
 
-    network: EntropyNet | Committee
+    weights: NetworkWeights
     schema: Schema
     labels: tuple[Any, ...]
     settings: Mapping[str, Any]
@@ -105,9 +103,7 @@ def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
 
 def files_of(model: StoredModel, *, version: str) -> ModelFiles:
     """Return the files of a model folder as bytes."""
-    weights = safetensors_bytes(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
-    )
+    weights = safetensors_bytes({name: np.ascontiguousarray(array) for name, array in model.weights.arrays.items()})
     weights_sha256 = hashlib.sha256(weights).hexdigest()
     content = {**_content(model, version), "weights_sha256": weights_sha256}
     files = {WEIGHTS: weights, MODEL: _json_bytes(sealed(content))}
@@ -141,11 +137,11 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
             certificate = Certificate.from_dict(opened.certificate)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise LogicLensError(f"{name} is not complete ({error!r:.80}).") from None
-    network = _network(record, opened.files[WEIGHTS], str(opened.path / WEIGHTS))
+    weights = _weights(record, opened.files[WEIGHTS], str(opened.path / WEIGHTS))
     schema = _schema(record)
     rules = None if record.rules is None else RuleSet.from_dict(opened.content["rules"])
     return StoredModel(
-        network,
+        weights,
         schema,
         record.labels,
         record.settings,
@@ -160,23 +156,11 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
     schema = model.schema
-    members = model.network.networks if isinstance(model.network, Committee) else None
-    network = model.network if not isinstance(model.network, Committee) else model.network.networks[0]
-    if network.activation is not torch.nn.ReLU:
-        raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
     return {
         "kind": KIND,
         "schema": SCHEMA,
         "logiclens": version,
-        "network": {
-            "n_concepts": network.n_concepts,
-            "n_heads": network.n_classes,
-            "hidden": [int(width) for width in network.hidden],
-            "shared_tail": network.shared_tail,
-            "temperature": network.entropy.temperature,
-            "activation": "relu",
-            "members": None if members is None else len(members),
-        },
+        "network": to_plain(model.weights.sizes),
         "concepts": list(schema.names),
         "predicates": {name: predicate_to_dict(meant) for name, meant in schema.predicates.items()},
         "columns": list(schema.columns),
@@ -198,60 +182,29 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
     }
 
 
-def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | Committee:
-    """Return the network with its weights. Shapes are compared before anything is made of these sizes."""
+def _weights(record: ModelRecord, content: bytes, name: str) -> NetworkWeights:
+    """Return the weights of the network that `model.json` describes."""
     try:
-        weights = safetensors_load(content)
+        arrays = safetensors_load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise LogicLensError(f"{name} cannot be read: it holds no weights ({error!s:.80}).") from None
-    built = record.network
-    n_members, n_tensors = built.members or 1, len(weights)
-    shapes = _shapes(record) if n_members * len(built.hidden) <= n_tensors else {}
-    found = {key: tuple(tensor.shape) for key, tensor in weights.items()}
+    weights, built = NetworkWeights(record.network, arrays, record.multilabel), record.network
+    shapes = weights.shapes() if (built.members or 1) * len(built.hidden) <= len(arrays) else {}
+    found = {key: array.shape for key, array in arrays.items()}
     if found != shapes:
         other = sorted(key for key in {**found, **shapes} if found.get(key) != shapes.get(key))
         raise LogicLensError(
             f"{name} does not fit the network that {MODEL} describes: see {quoted(', '.join(other[:3]))}."
         )
-    dtypes = {key: torch.bool if key.endswith("entropy.keep") else None for key in weights}
     # A soft network is stored in double precision, a certified one in the precision of its certificate.
-    for key, tensor in weights.items():
-        if dtypes[key] is not None and tensor.dtype != dtypes[key]:
-            raise LogicLensError(f"{name} must hold truth values in {quoted(key)}, got {tensor.dtype}.")
-        if dtypes[key] is None and tensor.dtype not in (torch.float32, torch.float64):
-            raise LogicLensError(f"{name} must hold float32 or float64 in {quoted(key)}, got {tensor.dtype}.")
-        if not bool(torch.isfinite(tensor).all()):
+    for key, array in arrays.items():
+        is_keep = key.endswith("entropy.keep")
+        if array.dtype not in ([np.bool_] if is_keep else [np.float32, np.float64]):
+            expected = "truth values" if is_keep else "float32 or float64"
+            raise LogicLensError(f"{name} must hold {expected} in {quoted(key)}, got {array.dtype}.")
+        if not np.isfinite(array).all():
             raise LogicLensError(f"{name} holds a weight in {quoted(key)} that is not finite.")
-    network = _built(record, torch.Generator())
-    network.to(torch.float64 if built.members is not None else weights["entropy.weight"].dtype)
-    network.load_state_dict(weights)
-    return network
-
-
-def _built(record: ModelRecord, generator: torch.Generator | None = None) -> EntropyNet | Committee:
-    """Return a network of the sizes that `model.json` gives, with random weights."""
-    built = record.network
-
-    def made() -> EntropyNet:
-        return EntropyNet(
-            built.n_concepts,
-            built.n_heads,
-            built.hidden,
-            built.shared_tail,
-            temperature=built.temperature,
-            generator=generator,
-        )
-
-    if built.members is None:
-        return made()
-    return Committee([made() for _ in range(built.members)], single=record.multilabel)
-
-
-def _shapes(record: ModelRecord) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of a network of these sizes, without allocating any."""
-    # Nothing is drawn on this device, so the state of torch's random numbers stays.
-    with torch.device("meta"):
-        return {key: tuple(tensor.shape) for key, tensor in _built(record).state_dict().items()}
+    return weights
 
 
 def _schema(record: ModelRecord) -> Schema:
@@ -326,7 +279,7 @@ def classifier_files(
             f"labels of type {model.classes_.dtype} cannot be saved: write them as text before the fit."
         )
     stored = StoredModel(
-        model.network_,
+        getattr(model, "weights_", None) or NetworkWeights.of(model.network_),
         model.schema_,
         tuple(model.classes_.tolist()),
         _settings(model),
@@ -394,7 +347,7 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
         raise LogicLensError(f"{name} has settings that this version does not know ({quoted(str(error))}).") from None
     except (LogicLensError, ValueError, AttributeError, OverflowError) as error:
         raise LogicLensError(f"{name} has a setting that cannot be: {error!s:.160}") from None
-    model.network_, model.schema_ = stored.network, stored.schema
+    model.weights_, model.schema_ = stored.weights, stored.schema
     model.classes_ = label_array(stored.labels)
     model.concept_names_ = stored.schema.names
     model.n_features_in_ = len(stored.columns)

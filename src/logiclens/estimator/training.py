@@ -22,11 +22,12 @@ from logiclens.estimator.inputs import listed_class_weight
 from logiclens.estimator.knowledge import fitted_bounds, without_rows
 from logiclens.estimator.settings import search_config
 from logiclens.explain.bounds import RuleBounds
-from logiclens.explain.candidates import MOST_ROWS, SearchTable, formula_of
+from logiclens.explain.candidates import MOST_ROWS, SearchTable
 from logiclens.explain.choice import SEARCHING, Choice, LearnedRules, bag_cubes, learn_rules
 from logiclens.explain.classwise import explain_all
+from logiclens.explain.forward import read
+from logiclens.explain.learned import stated_formulas
 from logiclens.explain.length import FAR_ROWS
-from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
@@ -293,15 +294,6 @@ def _formulas(
     config = replace(search_config(model, rows.class_names), bounds=fitted_bounds(model))
     cubes = [bag_cubes(choice, table, config, far) for choice in choices]
     return stated_formulas(choices, cubes, len(rows.class_names))
-
-
-def stated_formulas(
-    choices: Sequence[Choice], cubes: Sequence[tuple[tuple[int, ...], ...]], n_classes: int
-) -> tuple[DNF | Complement, ...]:
-    """Return the formulas of all classes; a class without one of its own is the complement of the other."""
-    stated = {choice.klass: formula_of(own, choice.names) for choice, own in zip(choices, cubes, strict=True)}
-    other = Complement(next(iter(stated.values())))
-    return tuple(stated.get(klass, other) for klass in range(n_classes))
 
 
 def concept_frequencies(

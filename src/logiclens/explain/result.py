@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
 
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError, quoted, quoted_names
@@ -40,6 +39,8 @@ from logiclens.render.html import class_html, explanation_html
 from logiclens.words import for_reading, percent
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from logiclens.render.figures import Axes
 
 

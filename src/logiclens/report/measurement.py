@@ -45,7 +45,6 @@ from logiclens.metrics.rule_statistics import (
     rule_statistics,
 )
 from logiclens.metrics.scores import explanation_accuracy, metric_named
-from logiclens.nn.functional import THRESHOLD
 from logiclens.report.page import render
 from logiclens.report.result import (
     KIND,
@@ -248,13 +247,11 @@ class ModelMeasurement:
     def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
         """What the network leans on; of an exact model the committee, since its own relevance is 1 for all it uses."""
         predicates, head = self.model.schema_.predicates, explained.head
-        if not self.model.exact:
+        if not hasattr(self.model, "soft_network_"):
             return explained.leanings(predicates)
-        table, shares = self.model.table_, self.model.relevance_.to_numpy()[head]
-        shown = (shares >= THRESHOLD) & table.is_literal | np.array(
-            [name in explained.formula.concepts for name in table.names]
-        )
-        leans = {table.names[j]: float(shares[j]) for j in np.flatnonzero(shown)}
+        reading, names = self.model._read_soft(self.model.table_), self.model.table_.names
+        shown = reading.uses[head] | np.array([name in explained.formula.concepts for name in names])
+        leans = {names[j]: float(reading.relevance[head, j]) for j in np.flatnonzero(shown)}
         return leanings(
             explained.formula,
             leans,

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
-from logiclens.explain.reading import read
+from logiclens.explain.forward import read
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
