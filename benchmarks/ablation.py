@@ -35,7 +35,8 @@ from logiclens.estimator.training import Trained, probabilities, search_config, 
 from logiclens.explain.choice import learn_rules
 from logiclens.explain.length import SearchConfig
 from logiclens.formula.rule_set import RuleSet
-from logiclens.train.committee import Committee, Teacher, teacher_of
+from logiclens.nn.committee import Committee
+from logiclens.train.committee import Teacher, teacher_of
 from logiclens.train.config import TrainResult
 
 FIXED_FAMILIES = ("monks", "tic-tac-toe")

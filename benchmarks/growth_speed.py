@@ -44,8 +44,9 @@ from threadpoolctl import threadpool_limits
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain.classwise import explain_all
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.config import TrainConfig, threads_for
+from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
+from logiclens.train.threads import threads_for
 
 PARTS = ("checking", "counting", "set-up", "epoch", "extraction", "together")
 HIDDEN, EPOCHS, REPEATS, NOISE = 10, 50, 3, 0.05

@@ -64,7 +64,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             rules = RuleSet((Rule("yes", formula, (0.5,) * len(formula)),), multilabel=True)
             stored = StoredModel(
-                made.network, Schema(names, ("yes",), NO_GROUPS, True, {}), ("yes",), {}, rules,
+                made.weights, Schema(names, ("yes",), NO_GROUPS, True, {}), ("yes",), {}, rules,
                 made.certificate, {}, "",
             )  # fmt: skip
             _, saved = timed(lambda: save(stored, Path(folder) / "model", version=__version__))  # noqa: B023

@@ -23,8 +23,8 @@ LOADED = (
     "ibis.backends.duckdb", "matplotlib.backends.backend_svg", "openpyxl", "pyarrow.parquet", "sklearn.ensemble",
     "sqlglot", "torch", "xlsxwriter", "logiclens.bench.runs.plan", "logiclens.cli.columns", "logiclens.cli.explain",
     "logiclens.cli.models", "logiclens.cli.predict", "logiclens.cli.questions", "logiclens.cli.score",
-    "logiclens.estimator.persistence", "logiclens.export.sql", "logiclens.export.xlsx", "logiclens.report.measurement",
-    "logiclens.report.page", "logiclens.verify",
+    "logiclens.estimator.persistence", "logiclens.estimator.training", "logiclens.export.sql",
+    "logiclens.export.xlsx", "logiclens.report.measurement", "logiclens.report.page", "logiclens.verify",
 )  # fmt: skip
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import copy
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.concept_table import ConceptTable
@@ -56,16 +58,60 @@ def test_formula_and_network_agree_on_unseen_rows_too(model):
     assert "≈" not in str(explanation)
 
 
-def test_an_exact_heads_relevant_concepts_are_those_it_keeps(model):
+def test_the_network_has_the_saved_weights_bit_for_bit(model, tmp_path):
+    model.save(tmp_path / "model")
+    saved = load_file(tmp_path / "model" / "weights.safetensors")
+    for network in (model.network_, EntropyClassifier.load(tmp_path / "model").network_):
+        weights = network.state_dict()
+        assert weights.keys() == saved.keys()
+        assert all(weights[name].dtype == saved[name].dtype for name in saved)
+        assert all(torch.equal(weights[name], saved[name]) for name in saved)
+
+
+def test_outputs_are_those_of_the_network_bit_for_bit(model, patients):
+    concepts = model.concepts(patients[0])
     with torch.no_grad():
-        # One concept far weaker than the others, still kept.
-        weak = copy.deepcopy(model)
-        place = int(torch.nonzero(weak.network_.entropy.keep[0])[0])
-        weak.network_.entropy.weight[0, :, place] *= 1e-3
-    explained = weak.explain()[0]
-    assert min(explained.relevance.values()) < 0.5
-    assert explained.table.names == explained.certificate.concepts
-    assert set(explained.relevance) == set(explained.certificate.concepts)
+        expected = model.network_(torch.tensor(concepts.to_numpy(), dtype=torch.float32)).numpy()
+    reading = model.read(patients[0])
+    np.testing.assert_array_equal(reading.logits, expected)
+    np.testing.assert_array_equal(reading.relevance, model.network_.entropy.relevance().detach().numpy())
+    np.testing.assert_array_equal(reading.uses, model.network_.entropy.keep.numpy())
+
+
+WITHOUT_TORCH = """
+import sys
+import pandas as pd
+from logiclens import EntropyClassifier
+from logiclens.export import to_json, to_pmml, to_python, to_sql
+from logiclens.verify import verify
+
+folder, table = sys.argv[1:]
+model, rows = EntropyClassifier.load(folder), pd.read_csv(table)
+labels = rows.pop("risk")
+answers = model.predict(rows)
+assert model.score(rows, labels) == (answers == labels).mean()
+model.predict_proba(rows), model.relevance_, model.statistics(rows, labels)
+explanation = model.explain(rows, labels)
+print(explanation, explanation.gap(), model.explain_local(rows[:3]), model.why(rows.iloc[0]), file=sys.stderr)
+model.flip(rows.iloc[0]), [write(model.rules_) for write in (to_json, to_pmml, to_python, to_sql)]
+adopted = model.adopt(model.rules_).save(folder + "-adopted")
+verify(folder), verify(adopted)
+assert "torch" not in sys.modules
+print(*answers)
+"""
+
+
+def test_a_saved_exact_model_needs_no_torch(model, patients, tmp_path):
+    frame, risk = patients
+    frame.assign(risk=risk).to_csv(tmp_path / "rows.csv", index=False)
+    model.save(tmp_path / "model")
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "model"), str(tmp_path / "rows.csv")],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == model.predict(frame).tolist()
 
 
 def test_agreement_with_the_soft_network_is_reported_apart(model, patients):

@@ -13,7 +13,6 @@ import pytest
 
 from logiclens.errors import OutOfMemory
 from logiclens.estimator import EntropyClassifier
-from logiclens.estimator import classifier as module
 
 DRAWS = np.random.default_rng(0).random((60, 2))
 ROWS, LABELS = pd.DataFrame(DRAWS, columns=["a", "b"]), (DRAWS[:, 0] > 0.5).astype(int)
@@ -69,25 +68,21 @@ def test_a_process_without_memory_is_told_what_to_do(words):
 
 
 @pytest.fixture(scope="module")
-def fitted() -> dict[bool, EntropyClassifier]:
-    """A model that is not exact and one that is."""
-    return {
-        is_exact: EntropyClassifier(epochs=5, committee=None, exact=is_exact).fit(ROWS, LABELS)
-        for is_exact in (False, True)
-    }
+def fitted() -> EntropyClassifier:
+    return EntropyClassifier(epochs=5).fit(ROWS, LABELS)
 
 
 @pytest.mark.parametrize(
     ("inner", "call"),
     [
-        ("prepare", lambda model, rows, labels: model.fit(rows, labels)),
-        ("train_all", lambda model, rows, labels: model.fit(rows, labels)),
-        ("read", lambda model, rows, labels: model.read(rows)),
-        ("explain_learned", lambda model, rows, labels: model.explain(rows, labels)),
-        ("explain_rows", lambda model, rows, labels: model.explain_local(rows)),
-        ("statistics_of", lambda model, rows, labels: model.statistics(rows, labels)),
-        ("classifier_files", lambda model, rows, labels: model.save("nowhere")),
-        ("load_classifier", lambda model, rows, labels: model.load("nowhere")),
+        ("estimator.classifier.prepare", lambda model, rows, labels: model.fit(rows, labels)),
+        ("estimator.training.train_all", lambda model, rows, labels: model.fit(rows, labels)),
+        ("explain.forward.read", lambda model, rows, labels: model.read(rows)),
+        ("estimator.classifier.explain_learned", lambda model, rows, labels: model.explain(rows, labels)),
+        ("estimator.classifier.explain_rows", lambda model, rows, labels: model.explain_local(rows)),
+        ("estimator.classifier.statistics_of", lambda model, rows, labels: model.statistics(rows, labels)),
+        ("estimator.classifier.classifier_files", lambda model, rows, labels: model.save("nowhere")),
+        ("estimator.classifier.load_classifier", lambda model, rows, labels: model.load("nowhere")),
     ],
 )
 @pytest.mark.parametrize(
@@ -100,11 +95,11 @@ def fitted() -> dict[bool, EntropyClassifier]:
     ids=["NumPy", "torch"],
 )  # fmt: skip
 def test_every_door_tells_a_failed_allocation(fitted, monkeypatch, inner, call, error):
-    model = copy.deepcopy(fitted[inner == "read"])
+    model = copy.deepcopy(fitted)
 
     def full(*_args: object, **_settings: object) -> None:
         raise error
 
-    monkeypatch.setattr(module, inner, full)
+    monkeypatch.setattr(f"logiclens.{inner}", full)
     with pytest.raises(OutOfMemory, match=r"5\.0 GiB were needed at once"):
         call(model, ROWS, LABELS)

@@ -16,6 +16,7 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.exact import compile_formulas, compiled_bound, compiled_network, explain_exact
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula import DNF, parse
 from logiclens.formula.dnf import Complement, Cube, Literal
 from logiclens.formula.rule_set import Rule, RuleSet
@@ -182,7 +183,7 @@ def test_roundings_that_all_go_wrong_stay_within_the_bound(m, n_cubes, longest):
     rows = np.concatenate([rng.random((5, m)) < 0.5, *(near(cube, names, rng)[-1:] for cube in formula.cubes[:5])])
     smallest = 0.9 * 1.1
     for head in (0, 1):
-        bound = compiled_bound(network, head)
+        bound = compiled_bound(NetworkWeights.of(network), head)
         assert 0 < bound < 0.1
         worst = min(
             abs(worst_logit(plain(network, head), row.astype(int).tolist(), side)) for row in rows for side in (1, -1)
@@ -199,18 +200,18 @@ def test_a_compiled_heads_bound_does_not_grow_with_its_cubes():
         compile_formulas([DNF(Cube(Literal(name, bool(rng.integers(2))) for name in names) for _ in range(n))], names)
         for n in (10, 1_000)
     )
-    assert compiled_bound(many, 0) < 0.1
-    assert compiled_bound(few, 0) > compiled_bound(many, 0) / 100
+    assert compiled_bound(NetworkWeights.of(many), 0) < 0.1
+    assert compiled_bound(NetworkWeights.of(few), 0) > compiled_bound(NetworkWeights.of(many), 0) / 100
 
 
 def test_the_bound_is_infinite_where_a_unit_could_turn():
     network = compile_formulas([parse("a & b")], ["a", "b"])
     with torch.no_grad():
         network.entropy.bias.sub_(0.25 - 1e-9)
-    assert compiled_bound(network, 0) < float("inf")
+    assert compiled_bound(NetworkWeights.of(network), 0) < float("inf")
     with torch.no_grad():
         network.entropy.bias.sub_(0.25)
-    assert compiled_bound(network, 0) == float("inf")
+    assert compiled_bound(NetworkWeights.of(network), 0) == float("inf")
 
 
 # ---- the certificate
@@ -225,9 +226,9 @@ def table_of(names, class_names=("no", "yes"), n_rows: int = 400, seed: int = 0,
 def test_the_certificate_states_compiled_heads_and_agreement_with_the_committee():
     formula = parse("(a & ~b) | c")
     made = compiled_network([Complement(formula), formula], table_of("abcd"), agreement=0.875)
-    no, yes = made.heads
-    assert [head.name for head in made.heads] == ["no", "yes"]
-    assert made.formulas == (Complement(formula), formula)
+    no, yes = made.certificate.heads
+    assert [head.name for head in made.certificate.heads] == ["no", "yes"]
+    assert made.certificate.formulas == (Complement(formula), formula)
     assert yes.concepts == no.concepts == ("a", "b", "c")
     assert (no.complement_of, yes.complement_of) == (1, None)
     assert yes.is_compiled
@@ -272,9 +273,9 @@ def test_a_head_of_many_concepts_is_certified_without_rows():
     formula = random_formula(np.random.default_rng(0), names, 40, 8)
     start = time.process_time()
     made = compiled_network([Complement(formula), formula], table_of(names), agreement=1.0)
-    explanation = explain_exact(made.network, made.certificate, table_of(names))
+    explanation = explain_exact(made.certificate, table_of(names))
     assert time.process_time() - start < 5
-    head = made.heads[1]
+    head = made.certificate.heads[1]
     assert head.rows_checked is None
     assert head.domain == f"all 2^{len(formula.concepts)} rows of its {len(formula.concepts)} concepts"
     assert not head.proved_minimal
@@ -290,8 +291,8 @@ def test_shortness_is_proved_up_to_12_concepts_within_groups():
     def proved(text: str, table: ConceptTable) -> bool:
         formula = parse(text)
         made = compiled_network([Complement(formula), formula], table, agreement=1.0)
-        assert made.heads[0].proved_minimal == made.heads[1].proved_minimal
-        return made.heads[1].proved_minimal
+        assert made.certificate.heads[0].proved_minimal == made.certificate.heads[1].proved_minimal
+        return made.certificate.heads[1].proved_minimal
 
     assert proved("(a & ~b) | c", table_of("abc"))
     assert not proved("(a & b) | (a & ~b)", table_of("abc"))
@@ -309,9 +310,9 @@ def test_shortness_is_proved_up_to_12_concepts_within_groups():
 @pytest.mark.parametrize("constant", [DNF.true, DNF.false])
 def test_constant_heads_are_certified_and_explained(constant):
     made = compiled_network([constant, Complement(constant)], table_of("ab"), agreement=0.5)
-    assert [head.domain for head in made.heads] == ["every row, whatever its concepts"] * 2
-    assert all(head.proved_minimal and head.rows_checked == 1 for head in made.heads)
-    explanation = explain_exact(made.network, made.certificate, table_of("ab"))
+    assert [head.domain for head in made.certificate.heads] == ["every row, whatever its concepts"] * 2
+    assert all(head.proved_minimal and head.rows_checked == 1 for head in made.certificate.heads)
+    explanation = explain_exact(made.certificate, table_of("ab"))
     answers = ["true", "false"] if len(constant) else ["false", "true"]
     for explained, answer in zip(explanation, answers, strict=True):
         assert explained.equals_network

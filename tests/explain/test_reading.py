@@ -14,8 +14,8 @@ from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all, explain_local, read
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
-from logiclens.train.committee import Committee
-from logiclens.train.config import threads_for
+from logiclens.nn.committee import Committee
+from logiclens.train.threads import threads_for
 from tests.at_once import at_once
 from tests.rigged import GRID, NAMES, xor_net
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.reading import read
+from logiclens.explain import read
 from logiclens.formula import counted_rows as counted_module
 from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.formula.cube_array import CubeArray

@@ -54,7 +54,7 @@ def saved_compiled(
     class_names = [f"class {i}" for i in range(len(formulas))]
     made = compiled(formulas, names, class_names)
     classes = []
-    for head, formula in zip(made.heads, formulas, strict=True):
+    for head, formula in zip(made.certificate.heads, formulas, strict=True):
         if isinstance(formula, Complement):
             classes.append({"class": head.name, "complement_of": head.complement_of, "confidence": 0.8})
         else:
@@ -67,12 +67,12 @@ def saved_compiled(
     if otherwise is None and not multilabel:
         otherwise = complements[0] if complements else len(formulas) - 1
     deciding = {"resolve": resolve, "order": order, "otherwise": otherwise}
-    network = made.network
+    sizes = made.weights.sizes
     model = {
         "kind": "logiclens model", "schema": 3, "logiclens": "0.1.0",
         "network": {
-            "n_concepts": network.n_concepts, "n_heads": network.n_classes, "hidden": list(network.hidden),
-            "temperature": network.entropy.temperature, "activation": "relu", "members": None,
+            "n_concepts": sizes.n_concepts, "n_heads": sizes.n_heads, "hidden": list(sizes.hidden),
+            "shared_tail": False, "temperature": sizes.temperature, "activation": "relu", "members": None,
         },
         "concepts": list(names), "predicates": {}, "columns": [], "positional": False, "cutting": None,
         "exclusive": [], "implied": [], "class_names": class_names,
@@ -85,10 +85,9 @@ def saved_compiled(
     }  # fmt: skip
     certificate = {
         "kind": "logiclens certificate", "schema": 2, "logiclens": "0.1.0",
-        "classes": [head.as_dict() for head in made.heads], **deciding, "does_not_cover": [],
+        "classes": [head.as_dict() for head in made.certificate.heads], **deciding, "does_not_cover": [],
     }  # fmt: skip
-    weights = {name: tensor.numpy().copy() for name, tensor in network.state_dict().items()}
-    return Saved(model, weights, certificate)
+    return Saved(model, dict(made.weights.arrays), certificate)
 
 
 def literals(cube: Cube) -> dict[str, bool]:

@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,8 @@ from sklearn.utils import estimator_html_repr
 from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning, warn
-from logiclens.estimator import classifier as classifier_module
-from logiclens.estimator import classifier as explaining_module
-from logiclens.explain import explain_all
+from logiclens.estimator import training
+from logiclens.explain import classwise, explain_all
 from logiclens.explain.certificate import HeadCertificate
 from logiclens.explain.stability import selection_frequencies
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
@@ -33,6 +33,7 @@ from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
+FOLDERS = Path(__file__).parents[1] / "folders"
 EVIL = "<img src=x onerror=alert(1)>"
 TRICKY = (EVIL, "a\"b'c & </td></table><script>alert(1)</script>", "&lt;b&gt; &#60;", "A ∧ B — Größe\n2")
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "code", "details", "summary", "strong"}
@@ -305,17 +306,17 @@ def test_notes_stability_and_soft_agreement_are_told():
     assert "note: mind <this>" in root.text
     assert "what the soft network did on 87.5% of the explained rows" in root.text
     same, other = (section.text for section in root.all("details"))
-    assert "Chosen in 2 bags: a 100%" in same
+    assert "Chosen in 2 resamples: a 100%" in same
     assert "a ∧ c recurs in 1 of 2" in other
     assert "b 50%" in other
-    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]])
+    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]], drawn="bags")
     same, other = (
         section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
     )
     assert "Chosen in 3 bags: a 100%" in same
     assert "a ∧ c recurs in only 1 of 3, less than half" in other
     nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
-    assert "In 1 bags no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
+    assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
 
 
 def test_many_classes_are_folded_up():
@@ -357,10 +358,15 @@ def models(tmp_path_factory):
         "multilabel": several,
         "loaded soft": EntropyClassifier.load(soft.save(folder / "soft")),
         "loaded exact": EntropyClassifier.load(exact.save(folder / "exact")),
+        "of an older version, soft": EntropyClassifier.load(FOLDERS / "schema1_soft"),
+        "of an older version, exact": EntropyClassifier.load(FOLDERS / "schema1_exact"),
     }
 
 
-FITTED = ("soft", "exact", "multilabel", "loaded soft", "loaded exact")
+FITTED = (
+    "soft", "exact", "multilabel", "loaded soft", "loaded exact", "of an older version, soft",
+    "of an older version, exact",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("which", FITTED)
@@ -368,7 +374,8 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(classifier_module, "train_all", refuse)
+    monkeypatch.setattr(training, "train_all", refuse)
+    monkeypatch.setattr(training, "resampled_formulas", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error", LogicLensWarning)
@@ -415,14 +422,14 @@ def test_the_networks_accuracy_is_not_that_of_its_rules():
 
 
 def test_rendering_does_not_warn_but_explaining_later_does(monkeypatch):
-    explain = explaining_module.explain_all
+    explain = classwise.explain_all
     model = EntropyClassifier(method="paper", epochs=5).fit(TABLE, LABELS)
 
     def warned(*values, **settings):
         warn("mind this", stacklevel=2)
         return explain(*values, **settings)
 
-    monkeypatch.setattr(explaining_module, "explain_all", warned)
+    monkeypatch.setattr(classwise, "explain_all", warned)
     kept = set(vars(model))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -459,7 +466,7 @@ def test_a_model_with_changed_settings_says_why_rules_are_missing():
     model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
     before = cells(shown(model)["text/html"])
     # Rules are found by fit: what only the search asks for changes nothing afterwards.
-    assert cells(shown(model.set_params(max_literals="many", min_support=7))["text/html"]) == before
+    assert cells(shown(model.set_params(max_cubes="many", price=7))["text/html"]) == before
     root = read(shown(model.set_params(exact=True))["text/html"])
     assert "The rules cannot be shown: exact was changed after the model was fitted" in root.text
     assert not root.all("table")

@@ -13,9 +13,9 @@ from logiclens.cli.options import ExplainOutputs
 from logiclens.cli.output import Printer
 from logiclens.estimator import EntropyClassifier
 from logiclens.explain import candidates
+from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
 from logiclens.report import Source, measurement
-from logiclens.train.committee import Committee
 
 RNG = np.random.default_rng(7)
 FRAME = pd.DataFrame({"age": RNG.integers(20, 95, 200), "unit": RNG.choice(["A", "B", "C"], 200)})

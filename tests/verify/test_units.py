@@ -124,7 +124,7 @@ def test_proofs_on_damaged_heads_hold_on_every_float32_row(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(3, 15))
     formula = random_formula(rng, names(m), int(rng.integers(2, 10)), 5)
-    net = compiled([formula, Complement(formula)], names(m), ["x", "y"]).network
+    net = compiled([formula, Complement(formula)], names(m), ["x", "y"]).weights.network()
     concepts = [name for name in names(m) if name in formula.concepts]
     rows = np.zeros((2 ** len(concepts), m), dtype=bool)
     rows[:, [names(m).index(name) for name in concepts]] = all_rows(len(concepts))
@@ -161,12 +161,12 @@ def test_what_is_proved_of_wide_heads_holds_on_random_rows(m):
     expected = formula.evaluate(rows, names(m))
     assert 0.05 < expected.mean() < 0.95
     with torch.no_grad():
-        logits = made.network(torch.from_numpy(rows).float()).numpy()
+        logits = made.weights.network()(torch.from_numpy(rows).float()).numpy()
     np.testing.assert_array_equal(logits[:, 0] >= 0, expected)
     np.testing.assert_array_equal(logits[:, 1] >= 0, ~expected)
     for head in (0, 1):
-        concepts = list(made.heads[head].concepts)
-        proof = prove(head_of(made.network, head), as_cubes(formula), concepts, is_complement=head == 1)
+        concepts = list(made.certificate.heads[head].concepts)
+        proof = prove(head_of(made.weights.network(), head), as_cubes(formula), concepts, is_complement=head == 1)
         assert np.abs(logits[:, head]).min() >= proof.smallest - proof.bound
 
 
@@ -176,7 +176,7 @@ def test_proofs_on_rounded_weights_hold_in_any_summation_order(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(21, 60))
     formula = random_formula(rng, names(m), 30, 10)
-    net = compiled([formula], names(m), ["x"]).network
+    net = compiled([formula], names(m), ["x"]).weights.network()
     with torch.no_grad():
         order = torch.from_numpy(rng.permutation(len(formula)))
         net.entropy.weight.copy_(net.entropy.weight[:, order] * 0.7)
@@ -338,7 +338,7 @@ def test_an_irrelevant_concept_is_refused_in_a_compiled_head(tmp_path):
 
 
 def test_two_hidden_layers_are_not_proved_by_units():
-    net = compiled([parse("a")], ["a"], ["x"]).network
+    net = compiled([parse("a")], ["a"], ["x"]).weights.network()
     one = head_of(net, 0)
     two = Head(one.entropy, one.keep, (one.tail[0], one.tail[0]), 1.0)
     with pytest.raises(Unproved, match="2 hidden layers"):

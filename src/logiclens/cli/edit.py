@@ -208,7 +208,7 @@ class _Opened:
 
     def __init__(self, folder: Path, reading: TableSource | None, target: str | None) -> None:
         """Load the model, and measure its rules on the table if there is one."""
-        # Imported here, because they load torch and pandas.
+        # Imported here, because they load pandas and scikit-learn.
         from logiclens.cli.saved_model import SavedModel
         from logiclens.estimator.classifier import EntropyClassifier
         from logiclens.storage import open_folder

@@ -169,11 +169,11 @@ def _write(
 ) -> list[str]:
     """Write the outputs; return the notes about them."""
     told = []
-    files = classifier_files(model, result, explanation.rules, None if model.exact else explanation.reading)
+    files = classifier_files(model, result, explanation.rules, None if model._is_exact else explanation.reading)
     if wanted.save is not None:
         with uninterrupted():
             folder = files.write(wanted.save)
-        check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model.exact else ""
+        check = f" Check it with: logiclens verify {shlex.quote(str(folder))}" if model._is_exact else ""
         told.append(f"The model is in {folder}.{check}")
     # The hash of model.json, whether it was saved or not.
     saved = replace(result, model_sha256=files.model_sha256)

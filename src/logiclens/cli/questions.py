@@ -192,7 +192,7 @@ def _named(answer: Callable[[Any], Any], asked: Any, properties: Sequence[str], 
 
 def _prove_knowledge(folder: Path, opened: ModelFolder, *, exact: bool, json: str | None, quiet: bool) -> int:
     """Prove every constraint of the knowledge of a model again, from its folder alone; return the exit code."""
-    # Imported here, because it loads torch.
+    # Imported here, because it loads scikit-learn.
     from logiclens.estimator.classifier import EntropyClassifier
 
     proofs = EntropyClassifier.load(opened).knowledge_proofs()

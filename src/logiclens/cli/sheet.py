@@ -61,9 +61,8 @@ def print_sheet(printer: Printer, result: Result) -> None:
     """Print everything a reader needs to judge the rules."""
     data, parts = result.data, result.parts
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
-    epoch = f", {parts.validation:,} choose the epoch" if parts.validation else ""
     printer.say(
-        f"{parts.train:,} rows train{epoch}, {parts.set_aside:,} are held out: the numbers below are measured "
+        f"{parts.train:,} rows train, {parts.set_aside:,} are held out: the numbers below are measured "
         "on these.",
         hang=0,
     )

@@ -14,7 +14,7 @@ from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import is_missing
 from logiclens.formula.counted_rows import CountedRows, distinct, row_weights
 from logiclens.formula.groups import Groups
-from logiclens.formula.packed_rows import as_array, check_names, places, unknown_concept
+from logiclens.formula.packed_rows import as_array, check_names, places
 
 THRESHOLD = 0.5
 """ε: a concept is true if its value is at least this."""
@@ -32,7 +32,6 @@ class ConceptTable:
         exclusive: groups of concepts of which at most one is true on any row.
         weight: how much each row counts. Default: 1.
         implied: chains of concepts in which each implies the one before it.
-        literals: the concepts that rules may name; only the network sees the others. Default: all.
 
     >>> table = ConceptTable([[0.1, 1.0], [0.7, 0.0]], names=["tall", "dark"], labels=[0, 1])
     >>> table.boolean().tolist(), table.class_names
@@ -45,7 +44,6 @@ class ConceptTable:
     class_names: tuple[str, ...]
     groups: Groups
     weight: NDArray[np.float64]
-    literals: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -56,7 +54,6 @@ class ConceptTable:
         exclusive: Sequence[Sequence[str]] = (),
         weight: ArrayLike | None = None,
         implied: Sequence[Sequence[str]] = (),
-        literals: Sequence[str] | None = None,
     ) -> None:
         """Validate everything; errors say what is wrong, where, and what to do."""
         for what, given in (("names", names), ("class_names", class_names)):
@@ -76,7 +73,6 @@ class ConceptTable:
         store(self, "class_names", classes)
         store(self, "groups", Groups(exclusive, implied).check(names))
         store(self, "weight", _frozen(checked_weight(weight, len(array))))
-        store(self, "literals", None if literals is None else _checked_literals(literals, names))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -91,14 +87,6 @@ class ConceptTable:
     def n_concepts(self) -> int:
         """The number of concepts."""
         return len(self.names)
-
-    @property
-    def is_literal(self) -> NDArray[np.bool_]:
-        """Mask of the concepts that rules may name."""
-        if self.literals is None:
-            return np.ones(len(self.names), dtype=np.bool_)
-        known = set(self.literals)
-        return np.array([name in known for name in self.names], dtype=np.bool_)
 
     @cached_property
     def is_boolean(self) -> bool:
@@ -138,7 +126,7 @@ class ConceptTable:
         Args:
             other: a table with the same concepts and classes.
         """
-        same = self.names == other.names and self.class_names == other.class_names and self.literals == other.literals
+        same = self.names == other.names and self.class_names == other.class_names
         if not same or self.groups != other.groups:
             raise LogicLensError("only tables with the same concepts and classes, in one order, can be put together.")
         labels = None
@@ -152,7 +140,6 @@ class ConceptTable:
             self.exclusive,
             np.concatenate([self.weight, other.weight]),
             self.groups.implied,
-            self.literals,
         )
 
     def take(self, rows: ArrayLike) -> ConceptTable:
@@ -171,7 +158,6 @@ class ConceptTable:
             self.exclusive,
             self.weight[index],
             self.groups.implied,
-            self.literals,
         )
 
     def weighing(self, weight: ArrayLike) -> ConceptTable:
@@ -196,16 +182,6 @@ class ConceptTable:
         """How many rows the table stands for."""
         return int(self.copies.sum())
 
-    def naming(self, literals: Sequence[str]) -> ConceptTable:
-        """Return the same rows with other concepts that rules may name.
-
-        Args:
-            literals: the names of these concepts.
-        """
-        table = self.take(np.arange(len(self)))
-        object.__setattr__(table, "literals", tuple(literals))
-        return table
-
     def with_columns(self, names: Sequence[str]) -> ConceptTable:
         """Return the same rows with some of the concepts.
 
@@ -216,7 +192,6 @@ class ConceptTable:
             return self
         values = self.values[:, places(names, self.names)]
         groups = self.groups.among(names)
-        literals = None if self.literals is None else [name for name in self.literals if name in set(names)]
         return ConceptTable(
             values,
             names,
@@ -225,7 +200,6 @@ class ConceptTable:
             groups.exclusive,
             self.weight,
             groups.implied,
-            literals,
         )
 
     def hard(self) -> ConceptTable:
@@ -261,7 +235,6 @@ class ConceptTable:
             self.groups.exclusive,
             self.weight,
             self.groups.implied,
-            self.literals,
         )
 
     def counted(self, threshold: float = THRESHOLD) -> CountedRows:
@@ -357,15 +330,6 @@ def as_table(rows: Any, like: Sequence[str] | None = None) -> ConceptTable:
     if isinstance(rows, ConceptTable):
         return rows
     return ConceptTable(rows, None if hasattr(rows, "columns") else like)
-
-
-def _checked_literals(literals: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the literals in the order of the concepts; refuse a name that is not a concept."""
-    known, marked = set(names), set(literals)
-    for name in literals:
-        if name not in known:
-            raise unknown_concept(name, names)
-    return tuple(name for name in names if name in marked)
 
 
 def _held(array: NDArray[Any]) -> NDArray[Any]:

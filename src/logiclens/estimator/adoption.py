@@ -62,7 +62,7 @@ def adopted(
         if hasattr(model, name):
             setattr(made, name, getattr(model, name))
     made.schema_, made.concept_names_ = schema, schema.names
-    made.network_, made.certificate_ = compiled.network, compiled.certificate
+    made.weights_, made.certificate_ = compiled.weights, compiled.certificate
     made.set_aside_ = made.booleaniser_ = None
     made._rules, made._origin = known, dict(origin)
     check_kept(made, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import validate_data
 
 from logiclens.concepts.booleaniser import Booleaniser, How
-from logiclens.concepts.concept_table import ConceptTable, checked_weight
+from logiclens.concepts.concept_table import ConceptTable, checked_weight, data_notes
 from logiclens.constraints import flag
 from logiclens.engine.lake import in_engine
 from logiclens.errors import LogicLensError, collected_warnings, quoted, warn, within_memory
@@ -35,18 +36,16 @@ from logiclens.estimator.inputs import (
 from logiclens.estimator.knowledge import (
     bound_knowledge,
     broken,
-    fitted_bounds,
     knowing,
     learnable,
     note_of,
     proofs_of,
     protected_values,
-    rule_bounds,
     without_columns,
 )
+from logiclens.estimator.learning import Learned, concept_frequencies, learned
 from logiclens.estimator.on_engine import (
     COUNTING,
-    RESAMPLES,
     predict_into,
     prepare_in_engine,
     score_in_engine,
@@ -60,27 +59,19 @@ from logiclens.estimator.settings import (
     booleaniser_of,
     check_positive,
     check_settings,
-    committee_of,
     place_of_positive,
-    search_config,
     seed_of,
 )
-from logiclens.estimator.training import (
-    Begun,
-    Trained,
-    concept_frequencies,
-    stated_formulas,
-    train_all,
-)
 from logiclens.explain.certificate import Certificate
-from logiclens.explain.choice import SEARCHING, LearnedRules, without_cubes
-from logiclens.explain.classwise import explain_all, explain_learned
+from logiclens.explain.choice import SEARCHING, LearnedRules
 from logiclens.explain.decision import idle_cubes
 from logiclens.explain.exact import compiled_network, explain_exact
+from logiclens.explain.learned import explain_learned
 from logiclens.explain.local import LocalExplanation, explain_rows
-from logiclens.explain.reading import Reading, read
+from logiclens.explain.reading import Reading, read_formulas
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Cut, Stability, cuts_of, known_recurrence, selection_frequencies
+from logiclens.explain.stability import Stability, known_recurrence, selection_frequencies
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
 from logiclens.formula.edits import Note
@@ -93,7 +84,6 @@ from logiclens.formula.target_cuts import TargetCuts, many_numbers_note
 from logiclens.formula.why import Why
 from logiclens.metrics.rule_statistics import RuleStatistics, coded, rule_statistics, wilson_interval
 from logiclens.metrics.scores import accuracy
-from logiclens.nn.layers import EntropyNet
 from logiclens.progress import Callback, working
 from logiclens.render.figures import plot_history, plot_relevance
 from logiclens.render.html import model_html
@@ -109,11 +99,12 @@ from logiclens.tables.frames import (
     parted,
     sentences_of_sklearn,
 )
-from logiclens.train.committee import Committee
 from logiclens.train.config import STEP, History, TrainResult
 from logiclens.words import enumeration, percent
 
 if TYPE_CHECKING:
+    from logiclens.nn.layers import EntropyNet
+    from logiclens.nn.rule_net import RuleNet
     from logiclens.render.figures import Axes
 
 LOW_FIDELITY = 0.8
@@ -247,12 +238,12 @@ def _facts(model: EntropyClassifier, rules: RuleSet) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class BegunFit:
-    """A fit before its network is trained: the data given, the prepared rows, and what to train."""
+    """A fit before anything is learned: the data given, the prepared rows, and what is known of them."""
 
     X: Any
     y: Any
     ready: Prepared
-    training: Begun
+    seed: int
     bound: BoundKnowledge | None = None
     protected: dict[str, NDArray[np.object_]] = field(default_factory=dict)
 
@@ -262,24 +253,22 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         booleanise: how raw columns (numbers, categories, dates, missing values) become concepts, fitted on the training
-            rows: `"supervised"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None:
-            the columns already are concepts in [0, 1]. Default: `"supervised"`.
-        exact: whether the rules are the model: they are compiled into a network that is certified to equal them on
-            every possible row; see `logiclens.explain.exact`. If False, the committee predicts and the rules explain
-            it. Default: False.
-        committee: the number of networks that are trained on bags of the rows and predict together: 3, 6, 10, 15 and so
-            on, one for each pair of row groups. With 1 or 2 the labels teach the search, because there are too few
-            bags. Default: None, which is 10, or 1 with `method="paper"`.
+            rows: `"round"`, `"quantile"`, `"uniform"`, `"soft"`, a dictionary of cuts, or a `Booleaniser`. None: the
+            columns already are concepts in [0, 1]. Default: `"round"`.
+        exact: whether the rules are the model: they are learned from the labels, and compiled into a network that is
+            certified to equal them on every possible row; see `logiclens.explain.exact`. If False, a network predicts
+            and the rules explain it. Default: None, which is True unless `teacher`, `method="paper"` or concepts
+            between 0 and 1 are given.
         teacher: a fitted model with `predict_proba` or `predict` on the raw table. The rules then explain it: they
-            match its answers instead of the committee's, and fidelity to it chooses their length. `clone` keeps it
-            fitted; `save` does not store it. Default: None.
+            match its answers instead of the labels, and say how often. `clone` keeps it fitted; `save` does not store
+            it. Default: None.
         hidden: the widths of the hidden layers of each head. Default: (20,).
         temperature: τ; lower values leave fewer concepts relevant. Default: 1.
         penalty_weight: λ, the weight of the entropy loss; higher values leave fewer concepts relevant. Default: 0.001.
         epochs: passes over the data; the best validation epoch is kept. More than 10,000 distinct rows are learned in
             mini-batches, with proportionally fewer passes. Default: 500.
         learning_rate: the learning rate of AdamW. Default: 0.01.
-        validation: the share of the rows of each bag that chooses the epoch. Default: 0.2.
+        validation: the share of the training rows that chooses the epoch of a network. Default: 0.2.
         set_aside: the share of the rows that is held out: it neither trains nor chooses anything, and `statistics()`
             measures on it. Default: 0.
         split_by_time: the column of dates or numbers by which the latest rows are held out, instead of rows drawn at
@@ -300,8 +289,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         min_support: the weight of rows of its class that each cube must cover alone, at most a quarter of the class.
             Default: None, which is 5 or 0.5% of the class, whichever is more.
         positive: the class that is stated, by its name: of two classes its rules are printed, and the other one is
-            "otherwise"; of more (with `resolve="order"`) its rules come first and decide first. Default: None,
-            cross-validation chooses.
+            "otherwise"; of more (with `resolve="order"`) its rules come first and decide first. Default: None: of two
+            classes yes, true or 1, or else the rarer one, unless the other has a clearly better formula.
         resolve: which class decides if not exactly one formula of more than two classes fires. `"order"`: the first in
             a printed order. `"confidence"`: the class of the most trusted cube that fires. `"none"`: no class.
             Default: `"order"`.
@@ -315,17 +304,17 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             True.
 
     Attributes:
-        network_: the network that predicts from concepts.
+        network_: the network that predicts from concepts; that of an exact or loaded model is built when it is first
+            asked for. An exact model predicts and explains without it, and without torch.
+        weights_: the weights of the network of an exact or loaded model, as arrays.
         schema_: the concepts with their groups, the classes, and the cuts of raw columns.
         classes_: the labels.
         table_: the distinct training and validation rows; a loaded model has none.
         set_aside_: the held-out rows, or None.
         booleaniser_: the fitted `Booleaniser`, or None.
-        parts_: the numbers of training and validation rows.
         target_name_: the name of the target, or None.
-        train_result_: how the network was trained.
+        train_result_: how the network was trained, if one was.
         certificate_: with `exact`, the certificate that the network equals its formulas.
-        soft_network_: with `exact`, the committee that taught the rules.
         teacher_fidelity_: with a teacher, the share of rows on which the rules decide as the teacher does.
         target_cuts_: with `above` or `quantiles`, the cuts of the target; labels may then be numbers everywhere.
         learned_: the formulas found by the search and how each was chosen; a loaded model has none.
@@ -340,20 +329,18 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array(['ill'], dtype='<U4')
     """
 
-    network_: EntropyNet | Committee
     schema_: Schema
     classes_: NDArray[Any]
     table_: ConceptTable
     set_aside_: SetAside | None
     booleaniser_: Booleaniser | None
-    parts_: dict[str, int]
     target_name_: str | None
     train_result_: TrainResult
     certificate_: Certificate
-    soft_network_: EntropyNet | Committee
     learned_: LearnedRules
     teacher_fidelity_: dict[str, float]
     target_cuts_: TargetCuts | None
+    weights_: NetworkWeights
     _rules: RuleSet
     _readings: tuple[Reading, ...]
     _fit_notes: tuple[str, ...]
@@ -365,10 +352,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        booleanise: How | Mapping[str, Any] | Booleaniser | None = "supervised",
+        booleanise: How | Mapping[str, Any] | Booleaniser | None = "round",
         *,
-        exact: bool = False,
-        committee: int | None = None,
+        exact: bool | None = None,
         teacher: Any = None,
         hidden: Sequence[int] = (20,),
         temperature: float = 1.0,
@@ -395,7 +381,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Store the settings. `fit` checks them."""
         self.booleanise = booleanise
         self.exact = exact
-        self.committee = committee
         self.teacher = teacher
         self.hidden = hidden
         self.temperature = temperature
@@ -468,14 +453,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y = _one_of(y, target)
             check_settings(self)
             with within_memory(), working(progress or bool(self.verbose), _plan(self, X)):
-                begun = self._begin(X, y, sample_weight, held_out, groups)
-                self._settle(begun, train_all([begun.training])[0])
+                self._settle(self._begin(X, y, sample_weight, held_out, groups))
         except BaseException:
             # Whoever stops a fit keeps the model as it was.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        for note in (*self.train_result_.notes, *self._fit_notes):
+        for note in self._fit_notes:
             warn(note, stacklevel=2)
         return self
 
@@ -528,10 +512,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight,
             held_out,
             booleaniser=cuts,
-            shares=(self.set_aside, self.validation),
+            share=self.set_aside,
             seed=seed,
             cuts_on=self.cuts_on,
-            committee=committee_of(self),
             teacher=self.teacher,
             target=TargetSettings(self.above, self.quantiles),
             split_by_time=self.split_by_time,
@@ -539,10 +522,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=3)
-        bounds = None if bound is None else rule_bounds(bound, ready)
-        training = Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped, ready.taught, bounds)
         protected = {} if self.knowledge is None else protected_values(self.knowledge, given)
-        return BegunFit(X, y, ready, training, bound, protected)
+        return BegunFit(X, y, ready, seed, bound, protected)
 
     def _bound_to(self, rows: Any, y: Any, sample_weight: ArrayLike | None, *, is_part: bool) -> BoundKnowledge:
         """Return the knowledge on the columns of a table and the classes of its target."""
@@ -585,11 +566,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             table,
             target,
             booleaniser=booleaniser_of(self),
-            shares=(self.set_aside, self.validation),
+            share=self.set_aside,
             seed=seed,
             budget=self.max_distinct,
-            recurring=lambda rows, classes: concept_frequencies(self, classes, rows, RESAMPLES, seed),
-            committee=committee_of(self),
+            recurring=lambda rows: concept_frequencies(self, rows),
         )
         check_positive(self, ready.schema.class_names, target)
         names = pd.DataFrame(columns=pd.Index(ready.schema.columns, dtype=object))
@@ -597,18 +577,21 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if ready.booleaniser is not None:
             ready.booleaniser.warn(stacklevel=4)
         labels = pd.Series([], name=target, dtype=object)
-        return BegunFit(
-            names, labels, ready, Begun(self, ready.classes, ready.train, ready.validation, seed, ready.grouped)
-        )
+        return BegunFit(names, labels, ready, seed)
 
-    def _settle(self, begun: BegunFit, trained: Trained) -> EntropyClassifier:
-        """Store the trained network and what was learned with it."""
-        ready = begun.ready
-        X, y = begun.X, begun.y
-        table, self.network_, self.train_result_ = ready.table, trained.network, trained.result
+    def _settle(self, begun: BegunFit) -> EntropyClassifier:
+        """Learn the rules, train a network if one predicts or is explained, and store both."""
+        X, y, ready = begun.X, begun.y, begun.ready
+        by_network = self.method == "paper" or not self._rules_decide(ready.table)
+        found = None if self.method == "paper" else learned(self, ready, begun.bound, _answers_in(ready))
+        ready = ready if found is None else found.ready
+        table = ready.table
+        for name in (
+            "certificate_", "learned_", "teacher_fidelity_", "_rules", "_readings", "_loaded", "_origin", "weights_",
+            "network_", "train_result_",
+        ):  # fmt: skip
+            self.__dict__.pop(name, None)
         self.classes_, self.table_ = ready.classes, table
-        held = 0 if ready.validation is None else ready.validation.n_counted
-        self.parts_ = {"train": ready.train.n_counted, "validation": held}
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.target_cuts_ = ready.target_cuts
         self.schema_, self.booleaniser_, self.set_aside_ = ready.schema, ready.booleaniser, ready.aside
@@ -620,28 +603,15 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(X, "columns"):
                 self.feature_names_in_ = np.array([str(column) for column in X.columns], dtype=object)
-        for name in (
-            "certificate_", "soft_network_", "learned_", "teacher_fidelity_", "_rules", "_readings", "_loaded",
-            "_origin",
-        ):  # fmt: skip
-            self.__dict__.pop(name, None)
         self._bound, self._protected = begun.bound, begun.protected
-        if trained.learned is not None:
-            self.learned_ = trained.learned
-            explanation = self._decided_explanation(ready)
-            idle = idle_cubes(explanation.rules, PackedRows.of(table.boolean(), table.names), table.weight)
-            if idle:
-                config = replace(search_config(self, table.class_names), bounds=fitted_bounds(self))
-                self.learned_ = without_cubes(trained.learned, idle, config)
-                # No answer on these rows changes, so the order of the classes stays.
-                order, otherwise = explanation.rules.order, explanation.rules.otherwise
-                explanation = replace(self._decided_explanation(ready), order=order, otherwise=otherwise)
-            self._rules, self._readings = explanation.rules, (explanation.reading,)
-            proofs = self.knowledge_proofs()
-            if not all(proof.holds for proof in proofs):
-                raise broken(proofs)
-            if self.exact:
-                self._compile(explanation)
+        reading = None
+        if by_network:
+            reading = self._train(ready, begun.seed, found)
+            if found is not None:
+                # The rules explain the network, so they match its answers.
+                found = learned(self, ready, begun.bound, reading.yes.astype(np.float64))
+        if found is not None:
+            self._store(found, reading)
         if ready.taught is not None:
             self.teacher_fidelity_ = self._fidelity_to_teacher(ready)
         many = None
@@ -652,6 +622,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rarity = None if many else self._rarity_note()
         # Nobody needs a warning of what was asked for.
         told = [
+            *((note, False) for note in data_notes(table)),
             (many, False),
             (ready.note, False),
             (self._support_note(), False),
@@ -664,9 +635,50 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._asked_notes = tuple(note for note, is_asked in told if note is not None and is_asked)
         return self
 
-    def _decided_explanation(self, ready: Prepared) -> Explanation:
+    def _rules_decide(self, table: ConceptTable) -> bool:
+        """Return whether the rules are the model; by default they are unless concepts lie between 0 and 1."""
+        if self.exact is not None or self.teacher is not None:
+            return self.exact is not False
+        return table.is_boolean
+
+    def _train(self, ready: Prepared, seed: int, found: Learned | None) -> Reading:
+        """Train the network, and return its answers on the training rows."""
+        from logiclens.estimator.training import trained
+
+        rules, bounds = (None, None) if found is None else (found.rules, found.config.bounds)
+        made = trained(self, ready, seed, rules, bounds)
+        self.network_, self.train_result_ = made.network, made.result
+        reading = self._read_soft(ready.table)
+        # The report asks for it again.
+        self._readings = (reading,)
+        return reading
+
+    def _store(self, found: Learned, reading: Reading | None) -> None:
+        """Store rules, without those that decide no row; certify them if they are the model."""
+        table = found.ready.table
+        self.learned_ = found.rules
+        explanation = self._decided_explanation(found.ready, reading)
+        idle = idle_cubes(explanation.rules, PackedRows.of(table.boolean(), table.names), table.weight)
+        if idle:
+            self.learned_ = found.rules.without(idle, found.config)
+            # No answer on these rows changes, so the order of the classes stays.
+            order, otherwise = explanation.rules.order, explanation.rules.otherwise
+            explanation = replace(self._decided_explanation(found.ready, reading), order=order, otherwise=otherwise)
+        self._rules = explanation.rules
+        proofs = self.knowledge_proofs()
+        if not all(proof.holds for proof in proofs):
+            raise broken(proofs)
+        if reading is None:
+            compiled = compiled_network(
+                self.learned_.formulas, table, agreement=1.0, temperature=float(self.temperature)
+            )
+            self.weights_, self.certificate_ = compiled.weights, compiled.certificate
+
+    def _decided_explanation(self, ready: Prepared, reading: Reading | None) -> Explanation:
         """Return the formulas found by the search on the training rows, with what chooses the order of the classes."""
-        explanation = self._learned_explanation(ready.table)
+        formulas, choices = self.learned_.formulas, self.learned_.choices
+        answers = reading or read_formulas(formulas, ready.schema.class_names, ready.table)
+        explanation = self._labelled(explain_learned(answers, formulas, choices), stability=self._on_bags())
         if ready.taught is not None:
             explanation = replace(explanation, answers=ready.taught[1])
         if self._bound is not None:
@@ -711,7 +723,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Measured on the held-out rows, or without any on the training rows, where the rules agree rather more often.
         """
-        if not hasattr(self, "learned_") or self.exact or self.teacher is not None:
+        if not hasattr(self, "learned_") or self._is_exact:
             return None
         table = self.table_ if self.set_aside_ is None else self.set_aside_.table
         reading = self._read_soft(table)
@@ -753,7 +765,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if rare is None:
             return None
         table = trained if aside is None or not aside.class_weights()[rare] else aside
-        if self.exact:
+        if self._is_exact:
             answers = self._rules.predict_places(PackedRows.of(table.boolean(), table.names))
         else:
             answers = self.read(table).logits.argmax(axis=1)
@@ -777,16 +789,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = self.get_params(deep=False)
         teacher = settings.pop("teacher")
         return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, teacher=teacher)
-
-    def _compile(self, explanation: Explanation) -> None:
-        """Compile the rules into a network that equals them; keep the committee as `soft_network_`."""
-        packed = PackedRows.of(self.table_.boolean(), self.table_.names)
-        self.soft_network_ = self.network_
-        agreement = self._agreement(self._rules, packed, explanation.classes[0].reading)
-        compiled = compiled_network(
-            self.learned_.formulas, self.table_, agreement=agreement, temperature=float(self.temperature)
-        )
-        self.network_, self.certificate_ = compiled.network, compiled.certificate
 
     @within_memory()
     def predict(self, X: Any) -> NDArray[Any]:
@@ -948,7 +950,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             when: the moment, for the history; nothing reads a clock. Default: None.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "flu": [0, 1, 0, 0] * 10})
-        >>> model = EntropyClassifier(committee=3).fit(table, ["well", "ill", "ill", "ill"] * 10)
+        >>> model = EntropyClassifier().fit(table, ["well", "ill", "ill", "ill"] * 10)
         >>> rules = model.rules_.with_rule("ill", "age >= 70")
         >>> again = model.refit(table, ["well", "ill", "ill", "ill"] * 10, pinned=rules.pin("ill: age >= 70"))
         >>> "age >= 70" in again.rules_.concepts
@@ -995,7 +997,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = X if is_known else self._table(X, y)
         if not self._is_exact:
             return self._read_soft(table)
-        return read(self.network_, table.hard(), self._answer, exact=True)
+        return self.certificate_.reading(table)
 
     def _table(self, rows: Any, labels: Any = None) -> ConceptTable:
         self._check_fitted()
@@ -1039,19 +1041,29 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return PackedRows.of(table.boolean(), table.names)
 
     @property
-    def _answer(self) -> Literal["argmax", "threshold"]:
-        return "threshold" if self.schema_.multilabel or self._is_exact else "argmax"
-
-    @property
     def _is_exact(self) -> bool:
         self._check_fitted()
-        if bool(self.exact) != hasattr(self, "certificate_"):
+        is_exact = hasattr(self, "certificate_")
+        if self.exact is not None and self.teacher is None and self.exact != is_exact:
             raise NotFittedError("exact was changed after the model was fitted: call fit(X, y) again.")
-        return bool(self.exact)
+        return is_exact
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
+        if not hasattr(self, "schema_"):
             raise NotFittedError("this EntropyClassifier is not fitted: call fit(X, y) first.")
+
+    @cached_property
+    def network_(self) -> EntropyNet | RuleNet:
+        """The network that predicts from concepts; `fit` stores the trained one, any other is built from its weights.
+
+        >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
+        >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
+        >>> model.network_.hidden
+        (1,)
+        """
+        self._check_fitted()
+        network: EntropyNet | RuleNet = self.weights_.network()
+        return network
 
     @property
     def rules_(self) -> RuleSet:
@@ -1070,14 +1082,18 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def relevance_(self) -> pd.DataFrame:
         """The relevance of each concept for each class: 1 for the most relevant one; one row per class.
 
-        For a committee it is the mean over its members, also with `exact`, because in a compiled network all concepts
-        of a formula are equally relevant. A loaded exact model has only the compiled network.
+        In an exact model all concepts of a formula are equally relevant.
         """
         self._check_fitted()
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
-        leans = network.relevance() if isinstance(network, Committee) else network.entropy.relevance()
-        relevance = leans.detach().double().numpy()
-        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(self.schema_.names))
+        names = self.schema_.names
+        if self._is_exact:
+            heads = self.certificate_.heads
+            relevance = np.array([[float(name in head.concepts) for name in names] for head in heads])
+        else:
+            from logiclens.explain.forward import relevance_of
+
+            relevance = relevance_of(self.network_)
+        return pd.DataFrame(relevance, index=list(self.schema_.class_names), columns=list(names))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -1109,7 +1125,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags of the committee.
+        The explanation says how often each concept and cube recurs on the bags.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
@@ -1138,11 +1154,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._explain_exact(table)
         if self.method != "paper":
             return self._learned_explanation(table, exclusive)
+        from logiclens.explain.classwise import explain_all
+
         explanation = explain_all(
             self.network_,
             table,
             method="paper",
-            answer=self._answer,
+            answer="threshold" if self.schema_.multilabel else "argmax",
             exclusive=exclusive,
         )
         return self._labelled(explanation, notes=self._notes)
@@ -1166,19 +1184,20 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """Return what recurs on the bags of the committee; for a loaded model what its rules store."""
+        """Return what recurs on the bags; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
         names, choices = self.schema_.class_names, self.learned_.choices
         if not choices or not choices[0].bags:
             return None
-        bags = zip(*(choice.bags for choice in choices), strict=True)
-        runs = [stated_formulas(choices, cubes, len(names)) for cubes in bags]
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, cuts=self._cuts)
-
-    @property
-    def _cuts(self) -> dict[str, Cut]:
-        return cuts_of(self.schema_.literals or self.schema_.names, self.schema_.predicates)
+        runs = [
+            LearnedRules.of(
+                [replace(choice, cubes=cubes) for choice, cubes in zip(choices, bag, strict=True)], len(names)
+            ).formulas
+            for bag in zip(*(choice.bags for choice in choices), strict=True)
+        ]
+        about = dict(zip(choices[0].names, choices[0].about, strict=True))
+        return selection_frequencies(names, runs, chosen=self.learned_.formulas, about=about)
 
     @within_memory()
     def statistics(
@@ -1200,40 +1219,25 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _explain_exact(self, table: ConceptTable) -> Explanation:
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
-        if isinstance(self.network_, Committee):
-            raise LogicLensError("a committee is not exact: fit the model again with exact=True.")
         is_bound = self.knowledge is not None
-        explanation = explain_exact(self.network_, self.certificate_, table, choices=choices, is_bound=is_bound)
+        explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
         facts = self._table_facts
         notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        if not hasattr(self, "soft_network_"):
-            notes.append("a model folder does not keep the soft network: gap() starts from the exact one.")
         # A compiled head equals its formula on every row; a trained one of an older folder only if the groups hold.
         beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
         notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
         return self._labelled(
             explanation,
             notes=(*self._notes, *notes),
-            soft_agreement=self.soft_agreement(table),
             model_rules=self._rules,
-            soft_network=getattr(self, "soft_network_", None),
             stability=self._on_bags(),
         )
 
-    def soft_agreement(self, rows: Any) -> float | None:
-        """Return the share of rows on which the rules predict as the soft network did; None if it is not kept.
-
-        Args:
-            rows: a table as in `predict`, or a `ConceptTable`.
-        """
-        if not self._is_exact or not hasattr(self, "soft_network_"):
-            return None
-        table = rows if isinstance(rows, ConceptTable) else self._table(rows)
-        return self._agreement(self._rules, PackedRows.of(table.boolean(), table.names), self._read_soft(table))
-
     def _read_soft(self, table: ConceptTable) -> Reading:
         """Return what the trained network says about rows. For training and held-out rows `fit` may have asked it."""
-        network = self.soft_network_ if hasattr(self, "soft_network_") else self.network_
+        from logiclens.explain.forward import read
+
+        network = self.network_
         readings: tuple[Reading, ...] = getattr(self, "_readings", ())
         for known in readings:
             if known.table is table and known.network is network:
@@ -1241,7 +1245,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read(network, table, "threshold" if self.schema_.multilabel else "argmax")
 
     def _agreement(self, rules: RuleSet, packed: PackedRows, reading: Reading) -> float:
-        """Return the share of rows on which rules decide as the committee does."""
+        """Return the share of rows on which rules decide as the network does."""
         if self.schema_.multilabel:
             agree = (reading.yes == rules.fires(packed)).mean(axis=1)
         else:
@@ -1335,9 +1339,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        # A loaded model has no training notes.
-        notes = list(self.train_result_.notes) if hasattr(self, "train_result_") else []
-        notes += (*getattr(self, "_fit_notes", ()), *getattr(self, "_asked_notes", ()))
+        # A loaded model has no notes on its fit.
+        notes = [*getattr(self, "_fit_notes", ()), *getattr(self, "_asked_notes", ())]
         notes += [note] if (note := note_of(self)) is not None else []
         choices, names = self.learned_.choices if hasattr(self, "learned_") else (), self.schema_.class_names
         said = names if self.schema_.multilabel else [self._table_facts.class_words(name) for name in names]
@@ -1402,7 +1405,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows: scikit-learn's diagram before `fit`, the rules after it."""
-        if not hasattr(self, "network_"):
+        if not hasattr(self, "schema_"):
             return str(super()._repr_html_inner())
         # Rendering neither warns nor caches; `explain()` does both.
         with collected_warnings():
@@ -1433,6 +1436,11 @@ def _one_of(y: Any, target: str | None) -> Any:
         # scikit-learn's tests expect these words.
         raise LogicLensError("requires y to be passed, but the target y is None: pass labels, or target='column'.")
     return target if y is None else y
+
+
+def _answers_in(ready: Prepared) -> NDArray[np.float64] | None:
+    """Return what rules match in place of the labels: the answers of a teacher, if there is one."""
+    return None if ready.taught is None else ready.taught[1]
 
 
 def _n_columns(rows: Any) -> int:

@@ -14,12 +14,11 @@ from sklearn.base import clone
 
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensError, quoted
-from logiclens.estimator.classifier import PLAN, BegunFit, EntropyClassifier
+from logiclens.estimator.classifier import PLAN, EntropyClassifier
 from logiclens.estimator.inputs import group_numbers
 from logiclens.estimator.knowledge import learnable
-from logiclens.estimator.prepare import CUTTING, copy_numbers
+from logiclens.estimator.prepare import copy_numbers
 from logiclens.estimator.settings import booleaniser_of
-from logiclens.estimator.training import train_all
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement
@@ -71,13 +70,10 @@ def fit_together(
 
     The models do not influence each other, so folds, seeds and settings can be fitted in one call.
     """
-    begun: list[BegunFit] = []
-    with Progress(len(models), CUTTING) as progress:
-        for model, (rows, labels, groups), held in zip(models, tables, held_out, strict=True):
-            begun.append(model._begin(rows, labels, None, held, groups, is_part=True))
-            progress.update(len(begun))
-    for model, one, trained in zip(models, begun, train_all([one.training for one in begun]), strict=True):
-        model._settle(one, trained)
+    with Progress(len(models), SEARCHING) as progress:
+        for place, (model, (rows, labels, groups), held) in enumerate(zip(models, tables, held_out, strict=True)):
+            model._settle(model._begin(rows, labels, None, held, groups, is_part=True))
+            progress.update(place + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +88,6 @@ class FoldResult:
     scores: Scores
     seconds: float
     column_of: dict[str, str]
-
-    @property
-    def soft_agreement(self) -> float:
-        """For an exact model, the share of test rows that it classifies as the soft network did; otherwise NaN."""
-        agreement = self.model.soft_agreement(self.test) if self.model.exact else None
-        return float("nan") if agreement is None else agreement
 
 
 @dataclass(frozen=True)
@@ -133,8 +123,6 @@ class CrossValidation:
         for key in self.folds[0].scores.values:
             found.append(_over_folds(key, [fold.scores.values[key] for fold in self.folds]))
         found.append(_over_folds("seconds", [fold.seconds for fold in self.folds], "with training"))
-        if all(fold.explanation.soft_agreement is not None for fold in self.folds):
-            found.append(_over_folds("soft_agreement", [fold.soft_agreement for fold in self.folds]))
         metric = metric_named("consistency")
         consistent = MetricOverFolds(metric, metric.scale * self.consistency.value, float("nan"), "of columns")
         return (*found, consistent)
@@ -159,7 +147,7 @@ def cross_validate(
 ) -> Iterator[FoldResult]:
     """Yield one result per fold. Neither cuts nor weights depend on validation and test rows.
 
-    The networks of all folds are trained in one pass. The time of a fold is its share of the time for cutting and
+    The time of a fold is its share of the time for cutting and
     training, plus the time for extracting its formulas.
 
     Args:
@@ -207,7 +195,7 @@ def cross_validate(
             explanation,
             test,
             labels[fold.test],
-            accuracy(labels[fold.test], model.predict(test) if model.exact else model._answers_of(reading)),
+            accuracy(labels[fold.test], model.predict(test) if model._is_exact else model._answers_of(reading)),
             score_formulas(explanation.formulas, reading),
             seconds,
             {concept: predicate.column for concept, predicate in model.schema_.predicates.items()},

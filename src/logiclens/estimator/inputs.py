@@ -406,11 +406,6 @@ class Schema:
     positional: bool = False
 
     @property
-    def literals(self) -> tuple[str, ...] | None:
-        """The concepts that rules may use; None if all."""
-        return None if self.cutting is None else self.cutting.literals
-
-    @property
     def column_kinds(self) -> dict[str, str]:
         """The kinds of the columns that conditions can be about, as `formula.condition` knows them."""
         if self.cutting is None:
@@ -441,7 +436,7 @@ class Schema:
             rows = matched_columns(rows, self.names)
         groups = self.groups
         return ConceptTable(
-            rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied, self.literals
+            rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied
         )
 
 
@@ -494,8 +489,8 @@ class Prepared:
 
     `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose
     the epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of
-    the held-out rows. `note` says what is wrong with the split, `time_note` how it treats time, `unit_note` which rows it
-    keeps together. `target_cuts` are the cuts of a target of numbers. `unit` are the units of the rows of `table`;
+    the held-out rows. `note` says what is wrong with the split, `time_note` how it treats time, `unit_note` which rows
+    it keeps together. `target_cuts` are the cuts of a target of numbers. `unit` are the units of the rows of `table`;
     None: its rows are separate observations. `recut` makes the rows again with another booleaniser.
     """
 

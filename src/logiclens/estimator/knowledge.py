@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from logiclens.concepts.booleaniser import Booleaniser, Cutting, Wanted
+from logiclens.concepts.booleaniser import Booleaniser, Wanted
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, no_column, quoted
 from logiclens.estimator.inputs import RecordedAnswers, bare_predicates
@@ -24,7 +24,7 @@ from logiclens.words import enumeration
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
-    from logiclens.estimator.inputs import Prepared, Schema
+    from logiclens.estimator.inputs import Schema
     from logiclens.formula.rule_set import RuleSet
 
 MOST_GROUPS = 12
@@ -203,7 +203,7 @@ def check_kept(model: EntropyClassifier, rules: RuleSet) -> None:
 
 def note_of(model: EntropyClassifier) -> str | None:
     """Return a sentence that says what knowledge does not bind."""
-    if model.knowledge is None or model.exact or not model.knowledge.binds_rules:
+    if model.knowledge is None or model._is_exact or not model.knowledge.binds_rules:
         return None
     return (
         "the knowledge about conditions, rules, directions and costs binds the rules; the network is not bound by it. "

@@ -372,9 +372,9 @@ def table_in_engine(model: EntropyClassifier, source: Any, target: Any) -> Conce
 def concepts_of(model: EntropyClassifier, lake: CountedLake, codes: NDArray[np.intp] | None) -> ConceptTable:
     """Return counted rows of all concepts as the input of the network."""
     schema = model.schema_
-    groups, literals = schema.groups, schema.literals
+    groups = schema.groups
     return ConceptTable(
-        lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied, literals
+        lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied
     )
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as safetensors_load
-from safetensors.torch import save as safetensors_bytes
+from safetensors.numpy import load as safetensors_load
+from safetensors.numpy import save as safetensors_bytes
 
 from logiclens import __version__
 from logiclens.codec import to_plain
@@ -27,14 +26,13 @@ from logiclens.estimator.inputs import Schema, listed_class_weight, teacher_name
 from logiclens.estimator.settings import check_settings
 from logiclens.explain.certificate import Certificate, check_seal
 from logiclens.explain.reading import Reading
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.knowledge import Knowledge
 from logiclens.formula.model_record import ModelRecord, read_record
 from logiclens.formula.predicate import label_array
 from logiclens.formula.record import predicate_to_dict, to_dict
 from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.target_cuts import TargetCuts
-from logiclens.nn.layers import EntropyNet
-from logiclens.nn.rule_net import RuleNet
 from logiclens.storage import (
     CERTIFICATE,
     KIND,
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
 class StoredModel:
     """The content of a model folder."""
 
-    network: EntropyNet | RuleNet
+    weights: NetworkWeights
     schema: Schema
     labels: tuple[Any, ...]
     settings: Mapping[str, Any]
@@ -105,9 +103,7 @@ def save(model: StoredModel, folder: str | Path, *, version: str) -> Path:
 
 def files_of(model: StoredModel, *, version: str) -> ModelFiles:
     """Return the files of a model folder as bytes."""
-    weights = safetensors_bytes(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
-    )
+    weights = safetensors_bytes({name: np.ascontiguousarray(array) for name, array in model.weights.arrays.items()})
     weights_sha256 = hashlib.sha256(weights).hexdigest()
     content = {**_content(model, version), "weights_sha256": weights_sha256}
     files = {WEIGHTS: weights, MODEL: _json_bytes(sealed(content))}
@@ -141,11 +137,11 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
             certificate = Certificate.from_dict(opened.certificate)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise LogicLensError(f"{name} is not complete ({error!r:.80}).") from None
-    network = _network(record, opened.files[WEIGHTS], str(opened.path / WEIGHTS))
+    weights = _weights(record, opened.files[WEIGHTS], str(opened.path / WEIGHTS))
     schema = _schema(record)
     rules = None if record.rules is None else RuleSet.from_dict(opened.content["rules"])
     return StoredModel(
-        network,
+        weights,
         schema,
         record.labels,
         record.settings,
@@ -160,21 +156,11 @@ def load(folder: str | Path | ModelFolder) -> StoredModel:
 
 def _content(model: StoredModel, version: str) -> dict[str, Any]:
     schema = model.schema
-    network = model.network.network if isinstance(model.network, RuleNet) else model.network
-    if network.activation is not torch.nn.ReLU:
-        raise LogicLensError(f"only networks with ReLU are saved, this one has {network.activation.__name__}.")
     return {
         "kind": KIND,
         "schema": SCHEMA,
         "logiclens": version,
-        "network": {
-            "n_concepts": model.network.n_concepts,
-            "n_heads": network.n_classes,
-            "hidden": [int(width) for width in network.hidden],
-            "temperature": network.entropy.temperature,
-            "activation": "relu",
-            "rules": network.n_concepts - model.network.n_concepts,
-        },
+        "network": to_plain(model.weights.sizes),
         "concepts": list(schema.names),
         "predicates": {name: predicate_to_dict(meant) for name, meant in schema.predicates.items()},
         "columns": list(schema.columns),
@@ -195,54 +181,29 @@ def _content(model: StoredModel, version: str) -> dict[str, Any]:
     }
 
 
-def _network(record: ModelRecord, content: bytes, name: str) -> EntropyNet | RuleNet:
-    """Return the network with its weights. Shapes are compared before anything is made of these sizes."""
+def _weights(record: ModelRecord, content: bytes, name: str) -> NetworkWeights:
+    """Return the weights of the network that `model.json` describes."""
     try:
-        weights = safetensors_load(content)
+        arrays = safetensors_load(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise LogicLensError(f"{name} cannot be read: it holds no weights ({error!s:.80}).") from None
-    built = record.network
-    shapes = _shapes(record) if len(built.hidden) <= len(weights) else {}
-    found = {key: tuple(tensor.shape) for key, tensor in weights.items()}
+    weights = NetworkWeights(record.network, arrays)
+    shapes = weights.shapes() if len(record.network.hidden) <= len(arrays) else {}
+    found = {key: array.shape for key, array in arrays.items()}
     if found != shapes:
         other = sorted(key for key in {**found, **shapes} if found.get(key) != shapes.get(key))
         raise LogicLensError(
             f"{name} does not fit the network that {MODEL} describes: see {quoted(', '.join(other[:3]))}."
         )
-    dtypes = {key: torch.bool if key.endswith("entropy.keep") else torch.int8 if key == "cubes" else None for key in weights}
     # A soft network is stored in double precision, a certified one in the precision of its certificate.
-    for key, tensor in weights.items():
-        if dtypes[key] is not None and tensor.dtype != dtypes[key]:
-            raise LogicLensError(f"{name} must hold {dtypes[key]} in {quoted(key)}, got {tensor.dtype}.")
-        if dtypes[key] is None and tensor.dtype not in (torch.float32, torch.float64):
-            raise LogicLensError(f"{name} must hold float32 or float64 in {quoted(key)}, got {tensor.dtype}.")
-        if not bool(torch.isfinite(tensor).all()):
+    for key, array in arrays.items():
+        own = {"keep": np.bool_, "cubes": np.int8}.get(key.rpartition(".")[2])
+        if array.dtype not in ([np.float32, np.float64] if own is None else [own]):
+            expected = "float32 or float64" if own is None else np.dtype(own).name
+            raise LogicLensError(f"{name} must hold {expected} in {quoted(key)}, got {array.dtype}.")
+        if not np.isfinite(array).all():
             raise LogicLensError(f"{name} holds a weight in {quoted(key)} that is not finite.")
-    network = _built(record, torch.Generator())
-    network.to(next(tensor.dtype for key, tensor in weights.items() if key.endswith("entropy.weight")))
-    network.load_state_dict(weights)
-    return network
-
-
-def _built(record: ModelRecord, generator: torch.Generator | None = None) -> EntropyNet | RuleNet:
-    """Return a network of the sizes that `model.json` gives, with random weights."""
-    built = record.network
-    inner = EntropyNet(
-        built.n_concepts + built.rules,
-        built.n_heads,
-        built.hidden,
-        temperature=built.temperature,
-        generator=generator,
-    )
-    cubes = torch.zeros((built.rules, built.n_concepts), dtype=torch.int8)
-    return RuleNet(inner, cubes) if built.rules else inner
-
-
-def _shapes(record: ModelRecord) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of a network of these sizes, without allocating any."""
-    # Nothing is drawn on this device, so the state of torch's random numbers stays.
-    with torch.device("meta"):
-        return {key: tuple(tensor.shape) for key, tensor in _built(record).state_dict().items()}
+    return weights
 
 
 def _schema(record: ModelRecord) -> Schema:
@@ -299,7 +260,7 @@ def classifier_files(
         rules: the rules to save instead of `model.rules_`. Default: None.
         reading: the network's answers on the training rows, if they are known already. Default: None.
     """
-    if rules is not None and model.exact and rules != model.rules_:
+    if rules is not None and model._is_exact and rules != model.rules_:
         raise LogicLensError("the rules of an exact model are certified: no others can be saved with it.")
     if hasattr(model, "_origin"):
         metrics, data_sha256 = model._origin["metrics"], model._origin["data_sha256"]
@@ -313,12 +274,12 @@ def classifier_files(
             f"labels of type {model.classes_.dtype} cannot be saved: write them as text before the fit."
         )
     stored = StoredModel(
-        model.network_,
+        getattr(model, "weights_", None) or NetworkWeights.of(model.network_),
         model.schema_,
         tuple(model.classes_.tolist()),
         _settings(model),
         model.rules_ if rules is None else rules,
-        model.certificate_ if model.exact else None,
+        model.certificate_ if model._is_exact else None,
         metrics,
         data_sha256,
         model.target_name_,
@@ -333,11 +294,10 @@ def _fitted(model: EntropyClassifier, reading: Reading | None) -> tuple[dict[str
     table = model.table_
     metrics = {
         "rows": table.n_counted,
-        "best_epoch": int(model.train_result_.history.best_epoch),
+        "best_epoch": int(model.train_result_.history.best_epoch) if hasattr(model, "train_result_") else None,
         "accuracy_on_these_rows": _accuracy(model, reading),
         "teacher": None if model.teacher is None else teacher_name(model.teacher),
         "fidelity_to_the_teacher": getattr(model, "teacher_fidelity_", None),
-        "agreement_with_the_soft_network": model.soft_agreement(table) if model.exact else None,
     }
     return metrics, data_hash([table.values, np.asarray(table.labels), table.weight])
 
@@ -356,7 +316,7 @@ def _accuracy(model: EntropyClassifier, reading: Reading | None) -> float:
     """Return the accuracy on the training rows."""
     table = model.table_
     truth = np.asarray(table.labels) if table.is_multilabel else model.classes_[np.asarray(table.labels)]
-    if model.exact:
+    if model._is_exact:
         return model.score(table, truth, table.weight)
     answers = model._answers_of(reading or model._read_soft(table))
     right = np.equal(answers, truth).reshape(len(truth), -1).all(axis=1)
@@ -372,13 +332,16 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
         settings["booleanise"] = _booleanise(settings["booleanise"])
         if settings.get("knowledge") is not None:
             settings["knowledge"] = Knowledge.from_dict(settings["knowledge"])
+        # Models from before the search had a limit of concepts, which the search does not have.
+        if settings.pop("max_concepts", None) is not None:
+            settings |= {"method": "paper" if settings["method"] == "paper" else "search", "score_against": None}
         model = kind(**settings)
         check_settings(model)
     except (TypeError, KeyError) as error:
         raise LogicLensError(f"{name} has settings that this version does not know ({quoted(str(error))}).") from None
     except (LogicLensError, ValueError, AttributeError, OverflowError) as error:
         raise LogicLensError(f"{name} has a setting that cannot be: {error!s:.160}") from None
-    model.network_, model.schema_ = stored.network, stored.schema
+    model.weights_, model.schema_ = stored.weights, stored.schema
     model.classes_ = label_array(stored.labels)
     model.concept_names_ = stored.schema.names
     model.n_features_in_ = len(stored.columns)
@@ -390,7 +353,9 @@ def load_classifier(kind: type[EntropyClassifier], folder: str | Path | ModelFol
     if stored.certificate is not None and stored.rules is not None:
         model.certificate_ = stored.certificate
     if stored.rules is not None:
-        model._rules = stored.rules
+        facts = stored.rules.facts
+        # Earlier versions did not tell the rules which columns there are.
+        model._rules = replace(stored.rules, facts=replace(facts, kinds=facts.kinds or stored.schema.column_kinds))
     return model
 
 
@@ -401,9 +366,10 @@ def _booleanise(saved: Any) -> Any:
 def _settings(model: EntropyClassifier) -> dict[str, Any]:
     """Return the settings as JSON values."""
     # The teacher is never stored, only its name.
-    settings = model.get_params(deep=False) | {"teacher": None}
+    settings = model.get_params(deep=False) | {"teacher": None, "exact": model._is_exact}
     # How a fit was watched is no property of the model.
     del settings["verbose"]
+    # Only where there is some, so that earlier versions read the other folders.
     del settings["knowledge"]
     del settings["positive"]
     if model.positive is not None:

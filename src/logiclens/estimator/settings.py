@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 WIDEST = 65_536
 """Maximum width of a hidden layer."""
-MOST_NETWORKS = 4_950
-"""Maximum size of a committee: 100 groups of rows in pairs."""
 HOTTEST = 1_000_000
 """Maximum temperature: far above the strength of any concept, so that all are equally relevant."""
 
@@ -51,8 +49,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
         Constraint(f"one of {', '.join(HOW)}, a dictionary of cuts, a logiclens.Booleaniser", _is_booleanise),
         "None (the columns are concepts in [0, 1])",
     ),
-    "exact": flag(),
-    "committee": optional(whole_number(1, MOST_NETWORKS)),
+    "exact": optional(flag()),
     "teacher": optional(Constraint("a fitted model with predict_proba or predict", _can_teach)),
     "hidden": Constraint(f"a list of widths, whole numbers from 1 to {WIDEST:,}, such as (20,)", _are_widths),
     "temperature": number(f"a number above 0 and up to {HOTTEST:,}", lambda value: 1e-30 < value <= HOTTEST),
@@ -85,7 +82,11 @@ def check_settings(model: EntropyClassifier) -> None:
     """Refuse settings that are invalid for any rows, and settings that exclude each other."""
     check_all(CONSTRAINTS, model.get_params(deep=False))
     if model.method == "paper" and (model.exact or model.teacher is not None):
-        raise LogicLensError("exact and teacher need method='search': the paper's extraction has neither of them.")
+        raise LogicLensError(
+            "exact and teacher need method='search' (--method search): the paper's extraction has neither."
+        )
+    if model.teacher is not None and model.exact:
+        raise LogicLensError("rules that explain a teacher match its answers, not labels: leave out exact (--exact).")
     if model.above is not None and model.quantiles is not None:
         raise LogicLensError("above and quantiles are two ways to cut a target: leave out one of them.")
     if model.split_by_time is not None:
@@ -97,8 +98,6 @@ def check_settings(model: EntropyClassifier) -> None:
             raise LogicLensError('rows counted by cuts_on="all" have no order in time: leave out split_by_time.')
         if model.booleanise is None:
             raise LogicLensError("split_by_time needs a column of dates or numbers, and with booleanise=None none is.")
-    if model.committee is not None:
-        _check_committee(model, int(model.committee))
     if model.knowledge is not None:
         _check_knowledge(model, model.knowledge)
 
@@ -122,14 +121,6 @@ def _check_knowledge(model: EntropyClassifier, knowledge: Knowledge) -> None:
             f"split_by_time needs the column {quoted(model.split_by_time)}, which the knowledge removes: forbid "
             "conditions on it instead, or split at random."
         )
-
-
-def _check_committee(model: EntropyClassifier, size: int) -> None:
-    n_groups = (1 + math.isqrt(1 + 8 * size)) // 2
-    if size not in (1, 2) and n_groups * (n_groups - 1) // 2 != size:
-        raise LogicLensError(f"committee must be 1, 2, 3, 6, 10, 15 …, one for each pair of groups, got {size}.")
-    if model.method == "paper" and size != 1:
-        raise LogicLensError(f"method='paper' explains one network: leave out committee={size}.")
 
 
 def place_of_positive(model: EntropyClassifier, names: Sequence[str]) -> int | None:
@@ -167,11 +158,6 @@ def seed_of(random_state: int | None) -> int:
     """Return the random seed: the number given, or a new one for None."""
     CONSTRAINTS["random_state"].check("random_state", random_state)
     return int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else int(random_state)
-
-
-def committee_of(model: EntropyClassifier) -> int | None:
-    """Return the size of the committee for which rows are split into groups: None is the default, 0 no committee."""
-    return 0 if model.method == "paper" else model.committee
 
 
 def booleaniser_of(model: EntropyClassifier) -> Booleaniser | None:

@@ -1,4 +1,4 @@
-"""The network of a soft classifier: one entropy network on all training rows, which also sees the rules of the labels."""
+"""The network of a soft classifier: one entropy network, which also sees the rules that the labels gave."""
 
 from __future__ import annotations
 

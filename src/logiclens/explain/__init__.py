@@ -1,17 +1,58 @@
-"""Formulas from networks: explain all classes, one class or one row, or compile formulas into a network."""
+"""Formulas from networks: explain all classes, one class or one row, or compile formulas into a network.
 
-from logiclens.explain.certificate import Certificate as Certificate
-from logiclens.explain.classwise import explain_all as explain_all
-from logiclens.explain.classwise import explain_bottleneck as explain_bottleneck
-from logiclens.explain.classwise import explain_class as explain_class
-from logiclens.explain.exact import compile_formulas as compile_formulas
-from logiclens.explain.exact import explain_exact as explain_exact
-from logiclens.explain.gap import SplitSuggestion as SplitSuggestion
-from logiclens.explain.length import FormulaLimits as FormulaLimits
-from logiclens.explain.local import LocalExplanation as LocalExplanation
-from logiclens.explain.local import explain_local as explain_local
-from logiclens.explain.paper_method import TraceStep as TraceStep
-from logiclens.explain.reading import Reading as Reading
-from logiclens.explain.reading import read as read
-from logiclens.explain.result import ClassExplanation as ClassExplanation
-from logiclens.explain.result import Explanation as Explanation
+What needs torch is loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from logiclens.explain.certificate import Certificate
+from logiclens.explain.exact import compile_formulas, explain_exact
+from logiclens.explain.gap import SplitSuggestion
+from logiclens.explain.length import FormulaLimits
+from logiclens.explain.local import LocalExplanation, explain_local
+from logiclens.explain.paper_method import TraceStep
+from logiclens.explain.reading import Reading
+from logiclens.explain.result import ClassExplanation, Explanation
+
+if TYPE_CHECKING:
+    from logiclens.explain.classwise import explain_all, explain_bottleneck, explain_class
+    from logiclens.explain.forward import read
+
+__all__ = [
+    "Certificate",
+    "ClassExplanation",
+    "Explanation",
+    "FormulaLimits",
+    "LocalExplanation",
+    "Reading",
+    "SplitSuggestion",
+    "TraceStep",
+    "compile_formulas",
+    "explain_all",
+    "explain_bottleneck",
+    "explain_class",
+    "explain_exact",
+    "explain_local",
+    "read",
+]
+
+_HOME = {
+    "explain_all": "classwise",
+    "explain_bottleneck": "classwise",
+    "explain_class": "classwise",
+    "read": "forward",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use."""
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

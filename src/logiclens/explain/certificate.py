@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from logiclens.codec import to_plain
+from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
+from logiclens.explain.reading import Reading, read_formulas
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.rule_set import RuleSet
@@ -180,6 +182,19 @@ class Certificate:
     """
 
     heads: tuple[HeadCertificate, ...]
+
+    @property
+    def formulas(self) -> tuple[DNF | Complement, ...]:
+        """The formula of each head."""
+        return tuple(head.formula for head in self.heads)
+
+    def reading(self, rows: ConceptTable) -> Reading:
+        """Return what the certified network answers on rows, from its formulas.
+
+        Args:
+            rows: the rows.
+        """
+        return read_formulas(self.formulas, [head.name for head in self.heads], rows)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:

@@ -1,7 +1,7 @@
 """Explain the classes of a network by formula search or by the paper's method.
 
-`explain_all` and `explain_class` are the public entry points; `explain_learned` explains formulas that exist already. A
-constant formula comes with its reason. `explain_bottleneck` explains a network on raw inputs: its encoder predicts the
+`explain_all` and `explain_class` are the public entry points. A constant formula comes with its reason.
+`explain_bottleneck` explains a network on raw inputs: its encoder predicts the
 concepts.
 """
 
@@ -20,18 +20,18 @@ from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted, quoted_names, warn
-from logiclens.explain.choice import Choice
+from logiclens.explain.forward import check_rows, read
+from logiclens.explain.learned import Constant, learned_class
 from logiclens.explain.length import FormulaLimits
 from logiclens.explain.own_teacher import FoundFormula, OwnTeacher, ScoreAgainst, notes_of
 from logiclens.explain.paper_method import Judge, Selection, select_paper
-from logiclens.explain.reading import Answer, Reading, check_rows, read
+from logiclens.explain.reading import Answer, Reading
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.formula.counted_rows import CountedRows
-from logiclens.formula.dnf import DNF, Complement, written
+from logiclens.formula.dnf import DNF
 from logiclens.formula.minimisation import spelled_out
 from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.truth_table import TruthTable
-from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.bottleneck import ConceptBottleneck
 from logiclens.nn.outputs import Output, Select
 from logiclens.progress import Progress, Shown, working
@@ -206,83 +206,6 @@ def explain_all(
     return Explanation(tuple(classes), notes, multilabel=each_alone)
 
 
-def explain_learned(
-    reading: Reading,
-    formulas: Sequence[DNF | Complement],
-    choices: Sequence[Choice] = (),
-    *,
-    exclusive: bool = True,
-) -> Explanation:
-    """Return an explanation for formulas that were searched already, measured on some rows beside the network.
-
-    Args:
-        reading: answers of the committee that taught the search, on the rows. If the rows have labels, formulas are
-            scored against the labels.
-        formulas: one formula for each class.
-        choices: how formulas were chosen, if known. Default: unknown.
-        exclusive: whether a formula may rely on the exclusive groups, or spells them out. Default: True.
-    """
-    by_class = {choice.klass: choice for choice in choices}
-    classes = []
-    for head, formula in enumerate(formulas):
-        other = choices[0] if choices and isinstance(formula, Complement) else None
-        found = FoundFormula(formula, by_class.get(head), choice_of_other=other)
-        classes.append(_learned_class(reading, head, found, exclusive))
-    return Explanation(tuple(classes))
-
-
-def _learned_class(
-    reading: Reading,
-    head: int,
-    found: FoundFormula,
-    exclusive: bool,
-    score_against: ScoreAgainst | None = None,
-    constant: _Constant | None = None,
-) -> ClassExplanation:
-    """Measure a formula on rows; without `score_against`, against their labels if there are any."""
-    formula, name, seen = found.formula, reading.class_names[head], reading.seen
-    table = reading.truth_table(head, formula.concepts)
-    if not exclusive:
-        stated = spelled_out(written(formula), table)
-        formula = Complement(stated) if isinstance(formula, Complement) else stated
-    fires = formula.evaluate(seen.bits, reading.table.names)
-    agrees = fires == seen.yes[:, head]
-    by_labels = seen.labels is not None if score_against is None else score_against == "labels"
-    truth = seen.weight[:, None] * seen.yes
-    if by_labels:
-        # `targets()` raises the error for missing labels.
-        truth = reading.targets() if seen.labels is None else seen.labels
-    hit, wrong = float(truth[fires, head].sum()), float((seen.weight - truth[:, head])[fires].sum())
-    yes, no = float(truth[:, head].sum()), float((seen.weight - truth[:, head]).sum())
-    reason = remedy = None
-    if constant is not None:
-        reason, remedy = constant.reason, constant.remedy
-    elif formula.is_constant and isinstance(formula, DNF):
-        reason = f"no rule for {quoted(name)} decides enough rows and is right more often than chance."
-        remedy = "Gather more rows of the class, or ask for less support (min_support, --min-support)."
-    relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
-    priced = found.choice or found.choice_of_other
-    return ClassExplanation(
-        name=name,
-        head=head,
-        formula=formula,
-        relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
-        table=table,
-        fidelity=float(seen.weight[agrees].sum() / seen.weight.sum()),
-        equals_network=bool(agrees.all()),
-        score=float(macro_f1_of_counts(hit, yes - hit, wrong, no - wrong)),
-        scored_against="labels" if by_labels else "network",
-        method="search",
-        trace=(),
-        proved_minimal=found.proved_minimal and exclusive and bool(agrees.all()),
-        reason=reason,
-        remedy=remedy,
-        reading=reading,
-        path=() if found.choice is None else found.choice.points,
-        price=None if priced is None else priced.price,
-    )
-
-
 def _searched(teacher: OwnTeacher, heads: Sequence[int]) -> dict[int, FoundFormula]:
     """Search the formulas of some heads. Heads whose answer never changes are left out."""
     reading = teacher.reading
@@ -306,7 +229,7 @@ def _searched_class(
         found = FoundFormula(constant.formula, None, proved_minimal=True)
     if found is None:
         raise LogicLensError(f"there is no formula for {quoted(reading.class_names[head])}.")
-    return _learned_class(reading, head, found, how.exclusive, how.score_against, constant)
+    return learned_class(reading, head, found, how.exclusive, how.score_against, constant)
 
 
 _Made = TypeVar("_Made")
@@ -503,7 +426,6 @@ def _together(table: ConceptTable, other: ConceptTable) -> ConceptTable:
         table.exclusive,
         np.concatenate([table.weight, (other_weight - weight)[rows_to_add]]),
         table.groups.implied,
-        table.literals,
     )
 
 
@@ -524,7 +446,7 @@ class _How:
         if not isinstance(self.limits, FormulaLimits):
             raise LogicLensError(f"limits must be a logiclens.explain.FormulaLimits, got {quoted(self.limits)}.")
         if self.method == "paper" and self.limits != FormulaLimits():
-            raise LogicLensError("limits need method='search': the paper's method has none.")
+            raise LogicLensError("limits need method='search' (--method search): the paper's method has none.")
 
 
 def _paper_class(reading: Reading, judged: Reading, head: int, how: _How) -> ClassExplanation:
@@ -579,16 +501,7 @@ def _warn_of_unvarying(classes: Iterable[ClassExplanation]) -> None:
             warn(explained.reason, stacklevel=3)
 
 
-@dataclass(frozen=True)
-class _Constant:
-    """A head with a constant formula: the formula, the reason, and the remedy."""
-
-    formula: DNF
-    reason: str
-    remedy: str
-
-
-def _constant(reading: Reading, head: int) -> _Constant | None:
+def _constant(reading: Reading, head: int) -> Constant | None:
     """Return the constant of a head whose answer never changes, on all rows or on those that respect the groups."""
     name, seen = reading.class_names[head], reading.seen
     yes, n_rows = seen.yes[:, head], reading.table.n_counted
@@ -599,11 +512,11 @@ def _constant(reading: Reading, head: int) -> _Constant | None:
             if not yes.any()
             else "Explain rows of other classes too."
         )
-        return _Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
+        return Constant(DNF.true if yes.all() else DNF.false, reason, remedy)
     possible = reading.table.groups.allows(seen.bits, reading.table.names) & (seen.weight > 0)
     if possible.any() and (yes[possible].all() or not yes[possible].any()):
         always = bool(yes[possible].all())
-        return _Constant(
+        return Constant(
             DNF.true if always else DNF.false,
             f"every row answered {'no' if always else 'yes'} breaks a group and is left out.",
             "Check the groups: at most one of an exclusive group is true; in a chain each implies the one before.",
@@ -611,13 +524,13 @@ def _constant(reading: Reading, head: int) -> _Constant | None:
     return None
 
 
-def _untold(table: TruthTable) -> _Constant | None:
+def _untold(table: TruthTable) -> Constant | None:
     """Return the constant of a head whose relevant concepts do not separate its rows."""
     if len(table.on) and len(table.off):
         return None
     concepts = ", ".join(repr(concept) for concept in table.names[:5]) or "none"
     most = "yes" if len(table.on) else "no"
-    return _Constant(
+    return Constant(
         DNF.true if len(table.on) else DNF.false,
         f"the concepts this class depends on ({concepts}) do not tell its rows apart: most answers are {most}.",
         "A higher temperature, such as 2, keeps more concepts; contradictions and suggest_splits() show more.",

@@ -1,5 +1,7 @@
 """Compile formulas into the heads of a network without training, and certify that each head equals its formula.
 
+The weights are arrays; the network itself is built from them only where somebody asks for it.
+
 There is one hidden unit for each cube. A unit is positive where its cube holds and 0 elsewhere, and the output counts
 the units: with T cubes true the logit is 2T − 1, negated for a complement. All numbers are small multiples of a power
 of two, so that float32 computes them without rounding. The certificate states a bound that does not rely on this.
@@ -9,38 +11,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError, quoted
 from logiclens.explain.certificate import Certificate, HeadCertificate
 from logiclens.explain.choice import Choice
-from logiclens.explain.reading import Reading, read
+from logiclens.explain.learned import explain_learned
 from logiclens.explain.result import ClassExplanation, Explanation
+from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.dnf import DNF, Complement, written
 from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.minimisation import minimise_complete, row_bits
+from logiclens.formula.model_record import NetworkRecord
 from logiclens.formula.packed_rows import unknown_concept
-from logiclens.metrics.scores import macro_f1
-from logiclens.nn.layers import EntropyNet
+
+if TYPE_CHECKING:
+    from logiclens.nn.layers import EntropyNet
 
 
 def explain_exact(
-    network: EntropyNet,
-    certificate: Certificate,
-    rows: ConceptTable,
-    *,
-    choices: Sequence[Choice] = (),
-    is_bound: bool = False,
+    certificate: Certificate, rows: ConceptTable, *, choices: Sequence[Choice] = (), is_bound: bool = False
 ) -> Explanation:
-    """Return the explanation of an exact network from its certified formulas.
+    """Return the explanation of an exact model from its certified formulas.
 
     Args:
-        network: the exact network.
         certificate: the claims for its heads.
         rows: rows that fill the truth tables shown with the formulas.
         choices: how formulas were chosen, if known. Default: unknown.
@@ -49,40 +48,21 @@ def explain_exact(
     >>> from logiclens import EntropyClassifier
     >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"])
     >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
-    >>> len(explain_exact(model.network_, model.certificate_, rows).classes)
+    >>> len(explain_exact(model.certificate_, rows).classes)
     2
     """
-    reading = read(network, rows.hard(), "threshold", exact=True)
-    chosen = {choice.klass: choice for choice in choices}
+    explained = explain_learned(certificate.reading(rows), certificate.formulas, choices)
     classes = tuple(
-        _explained(
-            reading,
-            head,
-            chosen.get(head.head),
-            choices[0] if choices and isinstance(head.formula, Complement) else None,
-            is_bound=is_bound,
-        )
-        for head in certificate.heads
+        _certified(klass, head, is_bound=is_bound) for klass, head in zip(explained, certificate.heads, strict=True)
     )
     return Explanation(classes, rows=rows)
 
 
-def _explained(
-    reading: Reading,
-    certified: HeadCertificate,
-    choice: Choice | None,
-    choice_of_other: Choice | None,
-    *,
-    is_bound: bool,
-) -> ClassExplanation:
-    head, formula = certified.head, certified.formula
-    fires = formula.evaluate(reading.bits, reading.table.names)
-    answers, weight = reading.yes[:, head], reading.table.weight
-    labelled = reading.table.labels is not None
+def _certified(explained: ClassExplanation, head: HeadCertificate, *, is_bound: bool) -> ClassExplanation:
     reason = remedy = None
-    if formula.is_constant:
+    if head.formula.is_constant:
         # The formula is constant, so any row gives its answer.
-        answer = "true" if formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "false"
+        answer = "true" if head.formula.evaluate(np.zeros((1, 0), dtype=np.bool_), ())[0] else "false"
         allowed = " that the knowledge allows" * is_bound
         reason = (
             f"its formula is {answer} on every possible row: no rule{allowed} decides enough rows and beats chance."
@@ -91,27 +71,13 @@ def _explained(
             "Gather more rows of the class, ask for less support (min_support, --min-support), or give the class more "
             "weight."
         )
-    relevant = sorted(reading.relevant(head), key=lambda j: -reading.relevance[head, j])
-    priced = choice or choice_of_other
-    return ClassExplanation(
-        name=certified.name,
-        head=head,
-        formula=formula,
-        relevance={reading.table.names[j]: float(reading.relevance[head, j]) for j in relevant},
-        table=reading.truth_table(head),
-        fidelity=float(weight[fires == answers].sum() / weight.sum()),
-        equals_network=bool((fires == answers).all()),
-        score=macro_f1(reading.targets()[:, head] > 0 if labelled else answers, fires, weight),
-        scored_against="labels" if labelled else "network",
+    return replace(
+        explained,
         method="exact",
-        trace=(),
-        proved_minimal=certified.proved_minimal,
+        proved_minimal=head.proved_minimal,
         reason=reason,
         remedy=remedy,
-        reading=reading,
-        certificate=certified,
-        path=() if choice is None else choice.points,
-        price=None if priced is None else priced.price,
+        certificate=head,
     )
 
 
@@ -128,7 +94,7 @@ def gamma(n: int) -> float:
     return n * UNIT / (1 - n * UNIT)
 
 
-def compiled_bound(network: EntropyNet, head: int) -> float:
+def compiled_bound(weights: NetworkWeights, head: int) -> float:
     """Return how much float32 can reduce the smallest distance of a compiled head's logit from 0.
 
     If no cube is true, all units are 0, and the logit is the bias without rounding. If one is true, only the error of
@@ -136,12 +102,13 @@ def compiled_bound(network: EntropyNet, head: int) -> float:
     bound is infinite if the error of a unit could change its sign.
 
     Args:
-        network: the compiled network.
+        weights: the weights of the compiled network.
         head: index of the head.
     """
-    weight, bias, out, offset = (p.detach().double().cpu().numpy()[head] for p in network.parameters())
-    weight = weight[:, network.entropy.keep[head].cpu().numpy()]
-    _, error = _hidden_error(np.abs(weight), np.abs(bias), network.entropy.temperature)
+    own = {name: array[head].astype(np.float64) for name, array in weights.arrays.items()}
+    weight, bias = own["entropy.weight"][:, weights.arrays["entropy.keep"][head]], own["entropy.bias"]
+    out, offset = own["tail.1.weight"], own["tail.1.bias"]
+    _, error = _hidden_error(np.abs(weight), np.abs(bias), weights.sizes.temperature)
     height, gain = bias + weight.clip(min=0).sum(axis=1), np.abs(out[0])
     if (error >= height)[gain > 0].any():
         return float("inf")
@@ -195,20 +162,10 @@ MINIMISED_CONCEPTS = 12
 
 @dataclass(frozen=True, eq=False)
 class CompiledNetwork:
-    """A network that was compiled from formulas, and the claim that every head equals its formula."""
+    """The weights of a network that was compiled from formulas, and the claim that every head equals its formula."""
 
-    network: EntropyNet
+    weights: NetworkWeights
     certificate: Certificate
-
-    @property
-    def heads(self) -> tuple[HeadCertificate, ...]:
-        """The claim for each head."""
-        return self.certificate.heads
-
-    @property
-    def formulas(self) -> tuple[DNF | Complement, ...]:
-        """The formula of each head."""
-        return tuple(head.formula for head in self.heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +196,7 @@ def compile_formulas(
     Raises:
         LogicLensError: if there are no formulas, or a formula uses a concept that is not in `names`.
 
+    >>> import torch
     >>> from logiclens.formula import parse
     >>> network = compile_formulas([parse("(a & ~b) | c")], ["a", "b", "c", "d"])
     >>> network(torch.tensor([[1.0, 0, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]])).flatten().tolist()
@@ -246,25 +204,38 @@ def compile_formulas(
     >>> network.entropy.relevance().tolist()
     [[1.0, 1.0, 1.0, 0.0]]
     """
+    network: EntropyNet = compiled_weights(formulas, names, temperature=temperature).network()
+    return network
+
+
+def compiled_weights(
+    formulas: Sequence[DNF | Complement], names: Sequence[str], *, temperature: float = 1.0
+) -> NetworkWeights:
+    """Return the weights of the network that `compile_formulas` returns; its arguments and errors are the same."""
     if not formulas:
         raise LogicLensError("compile_formulas needs at least one formula, one for each head.")
     place = {name: j for j, name in enumerate(names)}
     width = max(1, max(len(written(formula)) for formula in formulas))
-    # The initial weights do not matter, but drawing them must not change torch's global generator.
-    network = EntropyNet(len(names), len(formulas), (width,), temperature=temperature, generator=torch.Generator())
-    keep, (weight, bias, out_weight, out_bias) = network.entropy.keep, network.parameters()
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.zero_()
-        for head, formula in enumerate(formulas):
-            units, n_units = _units(written(formula), place), len(written(formula))
-            keep[head] = torch.from_numpy((units.weight != 0).any(axis=0))
-            weight[head, :n_units] = torch.from_numpy(units.weight).float()
-            bias[head, :n_units] = torch.from_numpy(units.bias).float()
-            sign = -1.0 if isinstance(formula, Complement) else 1.0
-            out_weight[head, 0, :n_units] = torch.from_numpy(sign * STEP / units.height).float()
-            out_bias[head, 0] = -sign * STEP / 2
-    return network
+    weight, bias = _zeros(len(formulas), width, len(names)), _zeros(len(formulas), width)
+    out_weight, out_bias = _zeros(len(formulas), 1, width), _zeros(len(formulas), 1)
+    for head, formula in enumerate(formulas):
+        units, n_units = _units(written(formula), place), len(written(formula))
+        weight[head, :n_units], bias[head, :n_units] = units.weight, units.bias
+        sign = -1.0 if isinstance(formula, Complement) else 1.0
+        out_weight[head, 0, :n_units] = sign * STEP / units.height
+        out_bias[head, 0] = -sign * STEP / 2
+    arrays = {
+        "entropy.weight": weight,
+        "entropy.bias": bias,
+        "entropy.keep": (weight != 0).any(axis=1),
+        "tail.1.weight": out_weight,
+        "tail.1.bias": out_bias,
+    }
+    return NetworkWeights(NetworkRecord(len(names), len(formulas), (width,), float(temperature), "relu"), arrays)
+
+
+def _zeros(*shape: int) -> NDArray[np.float32]:
+    return np.zeros(shape, dtype=np.float32)
 
 
 def compiled_network(
@@ -280,7 +251,7 @@ def compiled_network(
         temperature: τ of the entropy layer. Default: 1.
 
     Returns:
-        The network and its certificate.
+        The weights of the network and its certificate.
 
     Raises:
         LogicLensError: if the number of formulas differs from the number of classes, a complement refers to no formula
@@ -292,12 +263,12 @@ def compiled_network(
         )
     if agreement is not None and not 0 <= agreement <= 1:
         raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
-    network = compile_formulas(formulas, table.names, temperature=temperature)
+    weights = compiled_weights(formulas, table.names, temperature=temperature)
     proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(written, formulas))}
     heads = []
     for head, (formula, name) in enumerate(zip(formulas, table.class_names, strict=True)):
         concepts = tuple(concept for concept in table.names if concept in formula.concepts)
-        bound = compiled_bound(network, head)
+        bound = compiled_bound(weights, head)
         if not ROOM * bound < STEP / 2:
             raise LogicLensError(
                 f"the formula of {quoted(name)} cannot be compiled safely: with {len(written(formula))} cubes over "
@@ -322,7 +293,7 @@ def compiled_network(
                 complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,
             )
         )
-    return CompiledNetwork(network, Certificate(tuple(heads)))
+    return CompiledNetwork(weights, Certificate(tuple(heads)))
 
 
 def _place(complement: Complement, formulas: Sequence[DNF | Complement]) -> int:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.reading import Reading, read, restricted
+from logiclens.explain.reading import Reading
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import places
 from logiclens.formula.truth_table import TruthTable
 from logiclens.words import for_reading
+
+if TYPE_CHECKING:
+    pass
 
 STEPS = ("hard concepts", "relevant concepts only", "majority of the row", "formula")
 """The steps from the soft network to the formula."""
@@ -88,33 +90,24 @@ def gap(
     tables: Sequence[TruthTable],
     formulas: Sequence[DNF | Complement],
     rows: ConceptTable,
-    soft_network: nn.Module | None = None,
     reading: Reading | None = None,
 ) -> Gap:
-    """Follow each row from the soft network to the formula.
+    """Follow each row from the network to the formula.
 
     Args:
         explained: the reading that the formulas were made from.
         tables: truth table of each class from that reading.
         formulas: formula of each class.
         rows: rows to follow; these may be other rows.
-        soft_network: the network before it was made exact. The step from all concepts to the relevant ones is then the
-            step from the soft to the exact network. Default: None, the network was not made exact.
-        reading: reading of the soft network on `rows`, if known. Default: computed.
+        reading: reading of the network on `rows`, if known. Default: computed.
 
     Returns:
         The counts of each class.
     """
     hard_rows = rows.hard()
-    if soft_network is None:
-        soft = reading or explained.of_rows(rows)
-        hard = soft if rows.is_boolean else soft.of_rows(hard_rows)
-    else:
-        # An exact network answers head by head; the soft network answers as it was trained to.
-        answer = explained.answer if explained.table.is_multilabel else None
-        soft = reading or read(soft_network, rows, answer)
-        hard = soft if rows.is_boolean else soft.of_rows(hard_rows)
-    relevant = explained.of_rows(hard_rows, restricted(explained))
+    soft = reading or explained.of_rows(rows)
+    hard = soft if rows.is_boolean else soft.of_rows(hard_rows)
+    relevant = _of_relevant(explained, hard_rows)
     classes = []
     for head, (table, formula) in enumerate(zip(tables, formulas, strict=True)):
         majority, seen = _majority(table, rows)
@@ -123,6 +116,16 @@ def gap(
         chain = np.stack([soft.yes[:, head], hard.yes[:, head], relevant.yes[:, head], majority, fires])
         classes.append(_class_gap(explained.class_names[head], chain, seen, rows.copies))
     return Gap(tuple(classes))
+
+
+def _of_relevant(explained: Reading, rows: ConceptTable) -> Reading:
+    """Return the reading of rows by the network if every head sees its relevant concepts only."""
+    if explained.network is None:
+        # Formulas read no other concepts.
+        return explained.of_rows(rows)
+    from logiclens.explain.forward import restricted
+
+    return explained.of_rows(rows, restricted(explained.network, explained))
 
 
 def _class_gap(name: str, chain: NDArray[np.bool_], seen: NDArray[np.bool_], copies: NDArray[np.float64]) -> ClassGap:

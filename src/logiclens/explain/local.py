@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from logiclens.concepts.concept_table import ConceptTable, as_table
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.explain.reading import Answer, Reading, check_rows, read
+from logiclens.explain.reading import Answer, Reading
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.packed_rows import as_array, places
 from logiclens.formula.text import format_formula
-from logiclens.nn.outputs import Output, Select
 from logiclens.words import for_reading, percent
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from logiclens.nn.outputs import Output, Select
 
 MAX_TRIES = 20_000
 """Maximum number of cubes of one length that the search for a shortest cube tries.
@@ -116,6 +119,9 @@ def explain_local(
     >>> print(explain_local(network, [[1, 1]], explanation=explain_all(network, rows)).reduced)
     a
     """
+    from logiclens.explain.forward import check_rows, read
+
+    check_rows(row)
     table = _one_row(row, explanation)
     if explanation is not None:
         before = explanation.reading
@@ -233,7 +239,6 @@ def _row_cube(formula: DNF | Complement, reading: Reading, row: int) -> Cube:
 
 
 def _one_row(row: Any, explanation: Explanation | None) -> ConceptTable:
-    check_rows(row)
     known = explanation[0].reading.table if explanation is not None else None
     if isinstance(row, ConceptTable) or hasattr(row, "columns"):
         table = as_table(row)

@@ -154,7 +154,6 @@ class OwnTeacher:
             table.exclusive,
             self.weight[order],
             implied=table.groups.implied,
-            literals=table.literals,
         )
         only = tuple(table.names[column] for column in self._concepts(heads[0]).tolist())
         return LearningRows(answered, self.targets[order][:, heads], only=only or None)
@@ -196,7 +195,7 @@ class OwnTeacher:
         negated = {literal.concept for cube in formula for literal in cube if not literal.positive}
         touched = {name for group in table.exclusive if negated.intersection(group) for name in group}
         used = touched.union(formula.concepts)
-        names = [name for name, may in zip(table.names, table.is_literal, strict=True) if may and name in used]
+        names = [name for name in table.names if name in used]
         if not touched or len(names) > EXACT_CONCEPTS:
             return formula
         answers = formula.evaluate(self.reading.bits, table.names)

@@ -1,7 +1,7 @@
-"""Read a network on rows: one forward pass gives the answers, relevances and truth tables of all classes.
+"""The answers of a network on rows, with the relevances and truth tables of all classes.
 
-Reading never changes a network, so that many threads can read one network at the same time. All other modules of
-`explain`, the classifier and the reports use `read` and `Reading`.
+All other modules of `explain`, the classifier and the reports use `Reading`. `explain.forward` reads a network; for an
+exact model `read_formulas` gives the same reading, bit for bit, from its formulas.
 """
 
 from __future__ import annotations
@@ -10,45 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from scipy.special import expit, softmax
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
-from logiclens.formula.packed_rows import places
+from logiclens.formula.dnf import DNF, Complement, written
+from logiclens.formula.packed_rows import PackedRows, places
 from logiclens.formula.truth_table import TruthTable
-from logiclens.nn.functional import THRESHOLD, entropy_layers, first_entropy_layer
-from logiclens.nn.layers import EntropyLogicLayer, EntropyNet, LinearIndependent
-from logiclens.nn.outputs import (
-    CUTS,
-    Output,
-    OutputKind,
-    Select,
-    as_heads,
-    check_output,
-    private_copy,
-    resolved,
-    selected,
-    traced_kind,
-)
-from logiclens.nn.rule_net import RuleNet
-from logiclens.train.config import threads_for
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from logiclens.nn.outputs import OutputKind, Select
 
 Answer = Literal["argmax", "threshold"]
-
-BATCH = 65_536
-"""Number of rows in one forward pass."""
-
-STATELESS = {
-    EntropyNet, RuleNet, EntropyLogicLayer, LinearIndependent, nn.Linear, nn.Flatten, nn.Sequential, nn.ModuleList,
-    nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh,
-}  # fmt: skip
-"""Modules whose outputs depend on their weights and inputs alone, and that no forward pass changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +57,9 @@ class Reading:
         relevance: α̃ of each concept in each head, `[heads, concepts]`.
         uses: `uses[i, j]` is whether concept j is relevant to head i: μ, or what the head keeps if it was made exact.
         class_names: name of the class of each head.
-        network: the network.
+        cut: the least output of a head that says yes, if heads answer alone.
+        network: the network; None if formulas answered in its place.
+        formulas: the formulas that answered in place of a network.
 
     >>> import torch
     >>> from logiclens import ConceptTable
@@ -101,7 +82,9 @@ class Reading:
     relevance: NDArray[np.float64]
     uses: NDArray[np.bool_]
     class_names: tuple[str, ...]
-    network: nn.Module
+    cut: float = 0.0
+    network: nn.Module | None = None
+    formulas: tuple[DNF | Complement, ...] = ()
 
     @cached_property
     def bits(self) -> NDArray[np.bool_]:
@@ -122,7 +105,7 @@ class Reading:
     def seen(self) -> Seen:
         """The rows as they were sent."""
         table, outputs = self.table, self.outputs
-        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= CUTS[self.output]
+        yes = _argmax(outputs) if self.answer == "argmax" else outputs >= self.cut
         if not table.is_boolean:
             labels = None if table.labels is None else self.targets() * table.weight[:, None]
             return Seen(self.bits, yes, outputs, table.weight, labels)
@@ -140,9 +123,8 @@ class Reading:
         """The network's probability of each class; of logits the softmax over heads, or a sigmoid for each."""
         if self.output != "logits":
             return np.exp(self.logits) if self.output == "log-probabilities" else self.logits
-        logits = torch.tensor(self.logits)
-        scores = torch.softmax(logits, dim=1) if self.answer == "argmax" else torch.sigmoid(logits)
-        return scores.numpy()
+        scores: NDArray[np.float64] = softmax(self.logits, axis=1) if self.answer == "argmax" else expit(self.logits)
+        return scores
 
     def targets(self) -> NDArray[np.float64]:
         """Return the labels as 0/1 `[rows, heads]`; a single head for two classes has the target class 1."""
@@ -174,9 +156,14 @@ class Reading:
 
         Args:
             table: the rows.
-            network: the network. Default: the network of this reading.
+            network: the network. Default: the network, or the formulas, of this reading.
         """
-        return read(network or self.network, table, self.answer, output=self.output, select=self.select)
+        network = network or self.network
+        if network is None:
+            return read_formulas(self.formulas, self.class_names, table)
+        from logiclens.explain.forward import read
+
+        return read(network, table, self.answer, output=self.output, select=self.select)
 
     def relevant(self, head: int) -> NDArray[np.intp]:
         """Return μ: the columns of a head's relevant concepts, in table order.
@@ -206,150 +193,32 @@ class Reading:
         )
 
 
-def check_rows(rows: Any) -> None:
-    """Raise an error if rows are a loader or a data set of torch."""
-    if isinstance(rows, DataLoader | Dataset):
-        raise LogicLensError(
-            f"rows must be an array, a tensor, a frame or a ConceptTable, got a {type(rows).__name__}: put its batches "
-            "together first, such as torch.cat([x for x, y in loader])."
-        )
+def read_formulas(formulas: Sequence[DNF | Complement], class_names: Sequence[str], table: ConceptTable) -> Reading:
+    """Return what the network compiled from some formulas answers, without the network.
 
-
-def read(
-    network: nn.Module,
-    table: ConceptTable,
-    answer: Answer | None = None,
-    *,
-    output: Output = "auto",
-    select: Select | None = None,
-    exact: bool = False,
-) -> Reading:
-    """Send the rows through the network once and record its answers for every class.
-
-    The network is read in evaluation mode and never changed. A network of another type than `EntropyNet` and
-    `RuleNet` is copied for that, because its modules may behave differently in training.
+    Concepts are cut to 0 and 1. The concepts of a formula have relevance 1, all others 0.
 
     Args:
-        network: a trained network with an entropy layer.
-        table: the rows. Their labels do not matter.
-        answer: `"argmax"` (the largest output answers yes) or `"threshold"` (each head answers alone). Default:
-            `"threshold"` for a single head, else `"argmax"`.
-        output: what the outputs are: `"logits"` (a head that answers alone says yes from 0 on), `"probabilities"` (from
-            0.5 on), `"log-probabilities"` (from log 0.5 on), or `"labels"` (class numbers, or 0 and 1 for each head).
-            Default: `"auto"`: by the last operation of the network, such as a sigmoid or a linear layer; else by the
-            values, if these leave no doubt. With `"argmax"` only the probabilities that are shown depend on it.
-        select: a function that takes the outputs from what the network returns, such as `lambda out: out["y"]`.
-            Default: None, the network returns its outputs.
-        exact: whether the relevant concepts of a head are those that it keeps, whatever their relevance. Default:
-            False.
-
-    Raises:
-        LogicLensError: if an option is not valid, the network does not fit the rows or their classes, an output is not
-            finite, nothing says what the outputs are, or the network cannot be copied.
-
-    >>> import torch
-    >>> from logiclens.concepts import ConceptTable
-    >>> from logiclens.nn import EntropyNet
-    >>> from logiclens.train import TrainConfig, fit
-    >>> rows = ConceptTable([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, ["a", "b"], labels=[0, 1, 1, 1] * 10)
-    >>> network = EntropyNet(2, 2, generator=torch.Generator().manual_seed(0))
-    >>> trained = fit(network, rows, TrainConfig(epochs=200))
-    >>> read(network, rows).yes.shape
-    (40, 2)
+        formulas: one formula for each head.
+        class_names: the name of the class of each head.
+        table: the rows.
     """
-    if answer not in ("argmax", "threshold", None):
-        raise LogicLensError(f"answer must be 'argmax' or 'threshold', got {quoted(answer)}.")
-    check_output(output)
-    evaluated = _evaluated(network)
-    layer = _concept_layer(evaluated, table)
-    weight = layer.weight
-    with torch.no_grad():
-        parts = []
-        # Equal rows get equal answers, so each distinct row is sent once.
-        values = table.values[table.distinct[0]] if table.is_boolean else table.values
-        with threads_for(len(values) * sum(parameter.numel() for parameter in evaluated.parameters())):
-            for start in range(0, len(values), BATCH):
-                rows = torch.tensor(values[start : start + BATCH], dtype=weight.dtype, device=weight.device)
-                parts.append(selected(evaluated(rows), select).cpu())
-        leans = evaluated.relevance() if isinstance(evaluated, RuleNet) else layer.relevance()
-        relevance = leans.cpu().double().numpy()
-        # Rules use literals only, whatever other concepts the network uses.
-        uses = layer.keep.cpu().numpy().copy() if exact else (relevance >= THRESHOLD) & table.is_literal
-    raw = torch.cat(parts)
-    outputs, output = as_heads((raw.double() if raw.is_floating_point() else raw).numpy(), layer.n_classes, output)
-    if answer is None:
-        answer = "threshold" if layer.n_classes == 1 else "argmax"
-    if answer == "argmax" and layer.n_classes == 1:
-        raise LogicLensError('a single head has nothing to be larger than: leave out answer="argmax".')
-    traced: OutputKind | None = "logits"
-    if not _is_own(network):
-        traced = traced_kind(evaluated, rows[:1], select) if output == "auto" else None
-    kind = resolved(outputs, output, traced, exclusive=answer == "argmax")
-    names = _class_names(table, layer.n_classes)
-    return Reading(table, outputs, answer, kind, select, relevance, uses, names, network)
+    table = table.hard()
+    rows = PackedRows.of(table.boolean()[table.distinct[0]], table.names)
+    outputs = np.column_stack([_logit(formula, rows) for formula in formulas])
+    uses = np.array([[name in formula.concepts for name in table.names] for formula in formulas])
+    relevance = uses.astype(np.float64)
+    return Reading(
+        table, outputs, "threshold", "logits", None, relevance, uses, tuple(class_names), formulas=tuple(formulas)
+    )
 
 
-def restricted(reading: Reading) -> nn.Module:
-    """Return a copy of the network that was read in which every head sees its relevant concepts only."""
-    network = private_copy(reading.network)
-    keep = torch.from_numpy(reading.uses)
-    if isinstance(network, RuleNet):
-        # A head sees a rule only if it sees all of its concepts.
-        keep = torch.cat([keep, ((network.cubes != 0) <= keep[:, None]).all(dim=2)], dim=1)
-    _concept_layer(network, reading.table).keep.copy_(keep)
-    return network
-
-
-def _evaluated(network: nn.Module) -> nn.Module:
-    """Return the network if a forward pass cannot change it, else a private copy in evaluation mode."""
-    if not isinstance(network, nn.Module):
-        raise LogicLensError(f"expected a torch network to explain, got {type(network).__name__}.")
-    return network if _is_own(network) else private_copy(network)
-
-
-def _is_own(network: nn.Module) -> bool:
-    """Return whether this is a network of this package whose forward pass changes nothing."""
-    own = type(network) in (EntropyNet, RuleNet)
-    return own and all(type(module) in STATELESS for module in network.modules())
-
-
-def _concept_layer(network: nn.Module, table: ConceptTable) -> EntropyLogicLayer:
-    """Return the entropy layer that the rows enter.
-
-    For a network of another type, send one row to find it: the network must be a private copy, because hooks are added
-    to it.
-    """
-    first = first_entropy_layer(network)
-    n_rules = len(network.cubes) if isinstance(network, RuleNet) else 0
-    if _is_own(network) and first.in_features - n_rules == table.n_concepts:
-        # In the networks of this package, rows enter the first layer.
-        return first
-    if all(layer.in_features != table.n_concepts for layer in entropy_layers(network)):
-        raise LogicLensError(f"the network takes {first.in_features} concepts, the rows have {table.n_concepts}.")
-    row = torch.tensor(np.array(table.values[:1]), dtype=first.weight.dtype, device=first.weight.device)
-    seen: dict[EntropyLogicLayer, bool] = {}
-
-    def look(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-        if isinstance(module, EntropyLogicLayer):
-            seen[module] = inputs[0].shape == row.shape and torch.equal(inputs[0], row)
-
-    hooks = [layer.register_forward_pre_hook(look) for layer in entropy_layers(network)]
-    try:
-        with torch.no_grad():
-            network(row)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    for layer, enters in seen.items():
-        if enters:
-            return layer
-    if seen:
-        raise LogicLensError(
-            "the rows do not enter an entropy layer as they are: something in front of it changes them. "
-            "Explain the part of the network behind that, with its inputs as rows."
-        )
-    # A compiled network runs without hooks.
-    return first
+def _logit(formula: DNF | Complement, rows: PackedRows) -> NDArray[np.float64]:
+    """Return the logit of a compiled head: 2T − 1 with T cubes true, negated for a complement."""
+    n_true = np.zeros(rows.n_rows)
+    for cube in written(formula):
+        n_true += DNF([cube]).evaluate(rows)
+    return 1 - 2 * n_true if isinstance(formula, Complement) else 2 * n_true - 1
 
 
 def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -357,15 +226,3 @@ def _argmax(outputs: NDArray[np.float64]) -> NDArray[np.bool_]:
     yes = np.zeros(outputs.shape, dtype=np.bool_)
     yes[np.arange(len(outputs)), outputs.argmax(axis=1)] = True
     return yes
-
-
-def _class_names(table: ConceptTable, n_heads: int) -> tuple[str, ...]:
-    names = table.class_names
-    if n_heads == 1 and len(names) == 2 and not table.is_multilabel:
-        return names[1:]
-    if names and len(names) != n_heads:
-        raise LogicLensError(
-            f"the network has {n_heads} head(s), the rows name {len(names)} classes: pass class_names=..., one for "
-            "each head."
-        )
-    return names or tuple(f"class {i}" for i in range(n_heads))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
 
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
 from logiclens.errors import LogicLensError, quoted, quoted_names
@@ -40,6 +39,7 @@ from logiclens.render.html import class_html, explanation_html
 from logiclens.words import for_reading, percent
 
 if TYPE_CHECKING:
+
     from logiclens.render.figures import Axes
 
 
@@ -236,10 +236,7 @@ class Explanation(Sequence[ClassExplanation]):
         answers: answers of a teacher on the explained rows, 0 to 1 for each class. If given, the order and the class
             `otherwise` follow them instead of the labels.
         model_rules: the rules that the model itself predicts with, if it was made exact.
-        soft_network: the network before it was made exact, if it is kept.
         rows: the explained rows as given, if the network read them cut to 0 and 1.
-        soft_agreement: if the network was made exact, the share of the explained rows on which the rules predict what
-            the soft network did.
         stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
@@ -266,10 +263,8 @@ class Explanation(Sequence[ClassExplanation]):
     labels: tuple[Scalar, ...] = ()
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     resolve: Resolve = "order"
-    soft_agreement: float | None = None
     stability: Stability | None = None
     model_rules: RuleSet | None = field(default=None, repr=False)
-    soft_network: nn.Module | None = field(default=None, repr=False)
     rows: ConceptTable | None = field(default=None, repr=False)
     order: tuple[int, ...] = ()
     otherwise: int | None = None
@@ -427,9 +422,9 @@ class Explanation(Sequence[ClassExplanation]):
             reading: answers of the network on the rows, if known. Default: computed.
         """
         tables = [explained.table for explained in self.classes]
-        if rows is None and self.soft_network is None and self.rows is None:
+        if rows is None and self.rows is None:
             reading = self.reading
-        return gap(self.reading, tables, self.formulas, self._table(rows), self.soft_network, reading)
+        return gap(self.reading, tables, self.formulas, self._table(rows), reading)
 
     def pareto(self, rows: RowsLike | None = None, labels: ArrayLike | None = None) -> tuple[ParetoPoint, ...]:
         """Return the accuracy and F1 for each number of literals, class by class: a curve to choose `max_literals`.

@@ -139,7 +139,7 @@ class LearningRows:
         targets: the share of each class in each row that formulas match: labels, or the answers of a model.
         factors: weight of each class in the score. Default: None, equal weights.
         unit: unit of each row, which no bag divides; see `DistinctRows`. Default: None, no units.
-        only: concepts that formulas may use. Default: None, all that rules may use.
+        only: concepts that formulas may use. Default: None, all.
         about: what concepts are about, such as the column of a threshold. Default: each stands alone.
     """
 
@@ -153,8 +153,8 @@ class LearningRows:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The concepts that formulas may use."""
-        marked = self.table.names if self.table.literals is None else self.table.literals
-        return tuple(marked) if self.only is None else tuple(name for name in marked if name in set(self.only))
+        names = self.table.names
+        return names if self.only is None else tuple(name for name in names if name in set(self.only))
 
     @property
     def abouts(self) -> tuple[Hashable, ...]:

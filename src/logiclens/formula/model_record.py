@@ -6,7 +6,6 @@ needs no torch. `logiclens.estimator.persistence` writes the file and reads the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,9 +54,8 @@ class MetricsRecord:
     """What was measured when the model was saved; nothing is decided by it."""
 
     rows: int
-    best_epoch: int
+    best_epoch: int | None
     accuracy_on_these_rows: float | None
-    agreement_with_the_soft_network: float | None
     teacher: str | None = None
     fidelity_to_the_teacher: Mapping[str, float] | None = None
 

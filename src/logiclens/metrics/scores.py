@@ -379,10 +379,6 @@ METRICS: tuple[Metric, ...] = (
         score=lambda rows: rows.fidelity.constant_formulas,
     ),
     Metric(
-        "soft_agreement", "agreement with the soft network", "%",
-        "share of rows that the exact network classes as the soft network did",
-    ),
-    Metric(
         "consistency", "consistency", "%",
         "over the concepts in any fold's formula, the mean share of folds that use them",
         main=True,

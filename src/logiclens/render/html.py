@@ -114,10 +114,6 @@ class ExplanationLike(Protocol):
         """What is known of the training table."""
 
     @property
-    def soft_agreement(self) -> float | None:
-        """How often rules and soft network agree; None unless the network was made exact."""
-
-    @property
     def stability(self) -> Any:
         """The recurrence of concepts and cubes over bags; None if unknown."""
 
@@ -131,9 +127,6 @@ def explanation_html(explanation: ExplanationLike) -> str:
         recurs = "" if counted is None else _recurring(counted, explained.formula, explanation.stability)
         folded = len(explanation.classes) > MOST_OPEN
         parts.append(class_html(explained, explanation.predicates, explanation.facts, folded=folded, more=recurs))
-    if explanation.soft_agreement is not None:
-        agree = percent(explanation.soft_agreement, 1)
-        parts.append(_faint(f"The rules predict what the soft network did on {agree} of the explained rows."))
     parts += map(_faint, gap_words([explained.formula for explained in explanation.classes], explanation.predicates))
     parts += [_faint(f"note: {note}") for note in explanation.notes]
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'

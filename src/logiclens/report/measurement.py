@@ -20,7 +20,7 @@ from logiclens.estimator.classifier import EntropyClassifier, statistics_aside
 from logiclens.estimator.inputs import SetAside, teacher_name
 from logiclens.explain.candidates import best_literal
 from logiclens.explain.gap import STEP_WORDS, Gap
-from logiclens.explain.leaning import Leaning, leanings
+from logiclens.explain.leaning import Leaning
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.stability import Stability
@@ -41,7 +41,6 @@ from logiclens.metrics.rule_statistics import (
     known,
 )
 from logiclens.metrics.scores import explanation_accuracy, metric_named
-from logiclens.nn.functional import THRESHOLD
 from logiclens.report.page import render
 from logiclens.report.result import (
     KIND,
@@ -232,31 +231,12 @@ class ModelMeasurement:
         return Metric(name, 100 * share.value, 100 * share.low, 100 * share.high, "%")
 
     def _words(self, concept: str) -> str:
-        """Return a condition in words; nothing for a group of categories, which only networks see."""
-        table = self.model.table_
-        if concept in table.names and not table.is_literal[table.names.index(concept)]:
-            return ""
+        """Return a condition in words."""
         return literal_words(Literal(concept), self.model.schema_.predicates, self.rules.facts)
 
     def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
-        """What the network leans on; of an exact model the committee, since its own relevance is 1 for all it uses."""
-        predicates, head = self.model.schema_.predicates, explained.head
-        if not self.model.exact:
-            return explained.leanings(predicates)
-        table, shares = self.model.table_, self.model.relevance_.to_numpy()[head]
-        shown = (shares >= THRESHOLD) & table.is_literal | np.array(
-            [name in explained.formula.concepts for name in table.names]
-        )
-        leans = {table.names[j]: float(shares[j]) for j in np.flatnonzero(shown)}
-        return leanings(
-            explained.formula,
-            leans,
-            self.model.table_,
-            head,
-            predicates=predicates,
-            price=explained.price,
-            constant=explained.reason,
-        )
+        """What the network leans on."""
+        return explained.leanings(self.model.schema_.predicates)
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
@@ -466,7 +446,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
     if aside is None:
         raise LogicLensError("a report needs rows that chose nothing: fit with set_aside=0.25.")
     rules, table = explanation.rules, aside.table
-    statistics, reading = statistics_aside(model, rules, by=by), None if model.exact else model.read(table)
+    statistics, reading = statistics_aside(model, rules, by=by), None if model._is_exact else model.read(table)
     told = ModelMeasurement(model, explanation, source, rules, aside, statistics, reading)
     rows = told.rows()
     return Result(
@@ -483,8 +463,8 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
             **{package: version(package) for package in PACKAGES},
         },
         seed=None if model.random_state is None else int(model.random_state),
-        parts=Parts(model.parts_["train"], model.parts_["validation"], table.n_counted),
-        exact=bool(model.exact),
+        parts=Parts(model.table_.n_counted, table.n_counted),
+        exact=bool(model._is_exact),
         resolve=rules.resolve,
         multilabel=rules.multilabel,
         concepts=tuple(_concept(concept, rules) for concept in rules.concepts),

@@ -50,10 +50,9 @@ class Data:
 
 @dataclass(frozen=True)
 class Parts:
-    """How many rows train, choose the epoch, and are held out to measure on."""
+    """How many rows train, and how many are held out to measure on."""
 
     train: int
-    validation: int
     set_aside: int
 
 

@@ -19,7 +19,7 @@ from logiclens.nn.encoders import device_of, forward_all, placed, set_scale, tra
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
 from logiclens.nn.outputs import checked_logits
 from logiclens.progress import Progress, working
-from logiclens.train.config import History, TrainConfig, threads_for
+from logiclens.train.config import History, TrainConfig
 from logiclens.train.encoder import (
     EncoderConfig,
     Feed,
@@ -34,6 +34,7 @@ from logiclens.train.encoder import (
 )
 from logiclens.train.loop import fit
 from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
+from logiclens.train.threads import threads_for
 
 Mode = Literal["joint", "sequential", "independent"]
 AT_A_TIME = 1024

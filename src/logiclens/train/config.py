@@ -1,22 +1,17 @@
-"""Settings, history and result of a training run; validation of its rows; the number of threads."""
+"""Settings, history and result of a training run; validation of its rows."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from logiclens.concepts.concept_table import ConceptTable, data_notes
 from logiclens.constraints import Constraint, check_all, flag, is_finite, number, one_of, optional, whole_number
 from logiclens.errors import LogicLensError, warn
-from logiclens.nn.outputs import checked_logits
 
 _NOT_NEGATIVE = number("a finite number that is not negative", lambda value: value >= 0)
 
@@ -161,20 +156,6 @@ class TrainResult:
     notes: tuple[str, ...]
 
 
-def checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
-    """Return the number of heads, found by sending one row through the network."""
-    was_training = network.training
-    network.eval()
-    try:
-        row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
-        logits = checked_logits(network, row, exclusive=not data.is_multilabel)
-    finally:
-        network.train(was_training)
-    if logits.ndim != 2:
-        raise LogicLensError(f"the network must return logits [batch, classes], got {logits.ndim} dimension(s).")
-    return int(logits.shape[1])
-
-
 def checked_config(config: TrainConfig | None) -> TrainConfig:
     """Return the settings, or the default ones; raise an error if they are something else, such as labels."""
     if not isinstance(config, TrainConfig | None):
@@ -212,54 +193,3 @@ def checked_data(data: ConceptTable, validation: ConceptTable | None) -> tuple[s
     for note in notes:
         warn(note, stacklevel=4)
     return notes
-
-
-SMALL_WORK = 100_000_000
-"""Multiplications per pass below which a second thread costs more time than it saves."""
-
-
-class _Blocks(threading.local):
-    """The open `threads_for` blocks: `own` are those of this thread, `everywhere` those of all threads."""
-
-    lock = threading.Lock()
-    everywhere = 0
-    outside = 1
-    own = 0
-
-    def enter(self) -> int:
-        """Count a block. Return the number of torch's threads that this thread has after it."""
-        number = torch.get_num_threads()
-        with _Blocks.lock:
-            if _Blocks.everywhere == 0:
-                _Blocks.outside = number
-            elif self.own == 0 and number == 1:
-                number = _Blocks.outside
-            _Blocks.everywhere += 1
-        self.own += 1
-        return number
-
-    def leave(self) -> None:
-        self.own -= 1
-        with _Blocks.lock:
-            _Blocks.everywhere -= 1
-
-
-_blocks = _Blocks()
-
-
-@contextmanager
-def threads_for(work: int) -> Iterator[None]:
-    """Use one thread of torch in the `with` block if the work is small, else leave the number of threads unchanged.
-
-    Torch has a number for each thread of Python, and a new thread starts with the number that any thread set last. A
-    thread that starts while another one is in such a block starts with one, and gets the number from outside the block
-    when it leaves its own.
-    """
-    number = _blocks.enter()
-    try:
-        if work < SMALL_WORK:
-            torch.set_num_threads(1)
-        yield
-    finally:
-        _blocks.leave()
-        torch.set_num_threads(number)

@@ -23,8 +23,8 @@ from logiclens.nn.encoders import cropped, device_of, forward_all, on_device, pl
 from logiclens.nn.outputs import checked_logits
 from logiclens.progress import Progress, working
 from logiclens.storage import open_whole
-from logiclens.train.config import threads_for
 from logiclens.train.loss import Task
+from logiclens.train.threads import threads_for
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any], belongs: Mapping[str, str]) -> None:

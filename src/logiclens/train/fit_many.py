@@ -21,8 +21,9 @@ from logiclens.formula.counted_rows import CountedRows, distinct
 from logiclens.nn.layers import EntropyNet
 from logiclens.nn.stacked import Stack, StackedRows, stackable
 from logiclens.progress import Progress, working
-from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_config, checked_data, threads_for
+from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_config, checked_data
 from logiclens.train.loss import Batch, ClassWeight, Task, as_tensor, class_weights, task_of
+from logiclens.train.threads import threads_for
 
 LARGE = 1 << 20
 """Number of cells above which counts are built on the training device; smaller ones are copied there at the end."""

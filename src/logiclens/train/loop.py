@@ -14,20 +14,13 @@ from torch import Tensor, nn
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.nn.functional import entropy_logic_loss, l1_loss
+from logiclens.nn.outputs import checked_logits
 from logiclens.nn.stacked import stackable
 from logiclens.progress import Progress, working
-from logiclens.train.config import (
-    STEP,
-    History,
-    TrainConfig,
-    TrainResult,
-    checked_config,
-    checked_data,
-    checked_heads,
-    threads_for,
-)
+from logiclens.train.config import STEP, History, TrainConfig, TrainResult, checked_config, checked_data
 from logiclens.train.fit_many import fit_many
 from logiclens.train.loss import Batch, ClassWeight, Task, accuracy, class_weights, task_loss, task_of
+from logiclens.train.threads import threads_for
 
 
 def fit(
@@ -74,7 +67,7 @@ def fit(
     if like is None:
         raise LogicLensError(f"{type(network).__name__} has no parameters to train.")
     notes = checked_data(data, validation)
-    n_heads = checked_heads(network, data, like)
+    n_heads = _checked_heads(network, data, like)
     task = task_of(n_heads, data)
     counted = config.batch_size is None and data.is_boolean
     single = n_heads == 1 and not data.is_multilabel
@@ -190,3 +183,17 @@ class _Run:
 
 def _fusable(parameters: list[nn.Parameter]) -> bool:
     return all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in parameters)
+
+
+def _checked_heads(network: nn.Module, data: ConceptTable, like: Tensor) -> int:
+    """Return the number of heads, found by sending one row through the network."""
+    was_training = network.training
+    network.eval()
+    try:
+        row = torch.tensor(np.array(data.values[:1]), dtype=like.dtype, device=like.device)
+        logits = checked_logits(network, row, exclusive=not data.is_multilabel)
+    finally:
+        network.train(was_training)
+    if logits.ndim != 2:
+        raise LogicLensError(f"the network must return logits [batch, classes], got {logits.ndim} dimension(s).")
+    return int(logits.shape[1])

@@ -6,7 +6,6 @@ either follow from others, which is checked here, or be printed (see `report`). 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 

@@ -61,7 +61,7 @@ class Refuted(VerificationError):
     >>> from logiclens.verify import verify
     >>> rows = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10
     >>> model = EntropyClassifier(booleanise=None, exact=True).fit(rows, [0, 0, 0, 1] * 10)
-    >>> model.network_.tail[-1].bias.data -= 1_000
+    >>> model.weights_.arrays["tail.1.bias"] -= 1_000
     >>> try:
     ...     verify(model.save(tempfile.mkdtemp() + "/model"))
     ... except Refuted as error:

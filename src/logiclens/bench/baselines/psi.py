@@ -23,7 +23,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.minimisation import minimise, minimise_complete, row_bits
 from logiclens.formula.truth_table import TruthTable
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 Layers = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
 """Weights `[out, in]` and biases `[out]` of each layer of one network."""

@@ -33,7 +33,7 @@ from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise, minimise_complete, row_bits
 from logiclens.formula.truth_table import TruthTable
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 EPSILON = 1e-10
 """ε: the value of a factor of 0, so that its logarithm exists."""

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, quoted
-from logiclens.explain.reading import read
+from logiclens.explain.forward import read
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
@@ -29,7 +29,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.encoders import device_of
 from logiclens.nn.functional import entropy_logic_loss
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-2

@@ -23,8 +23,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.explain.classwise import Method, explain_all
+from logiclens.explain.forward import read
 from logiclens.explain.own_teacher import ScoreAgainst
-from logiclens.explain.reading import read
 from logiclens.formula.dnf import DNF, Complement
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.nn.bottleneck import ConceptBottleneck
@@ -218,7 +218,7 @@ class Exact:
         def answers(table: ConceptTable) -> NDArray[np.bool_]:
             said = np.zeros((len(table), len(names)), dtype=np.bool_)
             rows = ConceptTable(table.boolean(), table.names)
-            said[:, place] = read(model.network_, rows, "threshold", exact=True).yes
+            said[:, place] = model.read(rows).yes
             return said
 
         return Learned(predict, tuple(formulas.get(klass, DNF.false) for klass in range(len(names))), answers=answers)
