@@ -175,7 +175,6 @@ class ModelMeasurement:
                 str(certificate.domain),
                 certificate.smallest_logit,
                 certificate.rounding_bound,
-                certificate.refit is not None,
                 certificate.origin,
                 certificate.agreement,
             ),
