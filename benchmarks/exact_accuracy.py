@@ -24,7 +24,7 @@ from logiclens.metrics.scores import accuracy, standard_error
 from tables import TABLES, Fold
 
 BUDGETS = (1, 3, 5, 9, 20, 40)
-COLUMNS = ("accuracy", "F1", "literals", "fidelity", "refitted", "several fire", "none fires", "CPU s")
+COLUMNS = ("accuracy", "F1", "literals", "fidelity", "several fire", "none fires", "CPU s")
 
 
 def one_fold(fold: Fold, **settings: object) -> dict[str, float]:
@@ -35,13 +35,11 @@ def one_fold(fold: Fold, **settings: object) -> dict[str, float]:
     seconds = time.process_time() - begun
     scores = score_formulas(explanation.formulas, model.read(fold.test.concepts, fold.test.labels))
     firing = explanation.firing(fold.test.concepts)
-    refits = [head.refit is not None for head in explanation.certified]
     return {
         "accuracy": 100 * accuracy(fold.test.labels, model.predict(fold.test.concepts)),
         "F1": 100 * scores["explanation_accuracy"],
         "literals": scores["complexity"],
         "fidelity": 100 * scores["fidelity"],
-        "refitted": 100 * float(np.mean(refits)) if refits else float("nan"),
         "several fire": 100 * firing.several / firing.total,
         "none fires": 100 * firing.none / firing.total,
         "CPU s": seconds,

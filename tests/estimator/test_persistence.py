@@ -405,16 +405,6 @@ def test_a_group_contradicted_by_its_cuts_fails_despite_recomputed_hashes(folder
         verify(folder)
 
 
-@pytest.mark.parametrize("refit", [{}, {"accuracy_before": "high"}, {"accuracy_before": 2, "accuracy_after": 0.5}])
-def test_a_refit_without_its_accuracies_is_refused(folder, refit):
-    claim = read(folder, "certificate.json")
-    claim["classes"][0]["refit_to_formula"] = refit
-    write(folder, "certificate.json", claim)
-    reseal(folder)
-    with pytest.raises(Unusable, match="refit_to_formula"):
-        verify(folder)
-
-
 def test_a_weight_that_flips_a_row_fails_despite_recomputed_hashes(folder):
     weights = load_file(folder / "weights.safetensors")
     weights["tail.1.bias"] -= 1_000

@@ -15,7 +15,6 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import distinct_rows, set_apart
 from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.estimator import EntropyClassifier, training
-from logiclens.estimator.training import _drawn
 from logiclens.formula import parse
 from logiclens.formula.groups import Groups
 from logiclens.formula.record import to_dict
@@ -139,27 +138,12 @@ def test_a_table_of_one_identifier_says_so():
         Booleaniser().fit(pd.DataFrame({"id": [f"P{i}" for i in range(40)]}), [0, 1] * 20)
 
 
-def test_resamples_of_many_rare_classes_end():
-    table = ConceptTable(np.eye(30), labels=np.arange(30))
-    drawn = table.weighing(_drawn(table, np.random.default_rng(0)))
-    assert set(drawn.labels.tolist()) == set(range(30))
-
-
 def test_a_column_vector_is_scored_as_its_labels(repeated):
     expected = repeated.score(FEW, LABEL)
     assert repeated.score(FEW, LABEL.to_frame()) == repeated.score(FEW, LABEL.to_numpy()[:, None]) == expected
     assert expected == (repeated.predict(FEW) == LABEL).mean()
     with pytest.raises(LogicLensError, match="labels must have the shape"):
         repeated.score(FEW, np.stack([LABEL, LABEL], axis=1))
-
-
-def test_a_lower_schema_does_not_lift_the_seal(repeated, tmp_path):
-    folder = repeated.save(tmp_path / "m")
-    content = json.loads((folder / "model.json").read_text())
-    content["schema"] = 1
-    (folder / "model.json").write_text(json.dumps(content))
-    with pytest.raises(LogicLensError, match="was changed after it was saved"):
-        RuleSet.load(folder)
 
 
 def test_weights_that_are_no_counts_do_not_narrow_an_interval():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.certificate import Certificate, HeadCertificate
+from logiclens.explain.certificate import Certificate
 from logiclens.explain.exact import compile_formulas, compiled_bound, compiled_network, explain_exact
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula import DNF, parse
@@ -231,7 +231,6 @@ def test_the_certificate_states_compiled_heads_and_agreement_with_the_committee(
     assert made.certificate.formulas == (Complement(formula), formula)
     assert yes.concepts == no.concepts == ("a", "b", "c")
     assert (no.complement_of, yes.complement_of) == (1, None)
-    assert yes.is_compiled
     assert yes.origin == "compiled from the formula"
     assert yes.domain == "all 8 rows of its 3 concepts"
     assert yes.smallest_logit == 1.0
@@ -254,18 +253,6 @@ def test_the_certificate_can_be_written_and_read():
     assert (content["schema"], content["resolve"], content["order"], content["otherwise"]) == (2, "order", [1], 0)
     assert any("compiled from the formulas" in sentence for sentence in content["does_not_cover"])
     assert Certificate.from_dict(json.loads(json.dumps(content))) == made.certificate
-
-
-def test_an_entry_of_schema_1_is_a_trained_head():
-    entry = {
-        "class": "x", "head": 0, "concepts": ["a"], "formula": [{"a": True}], "domain": {"rows": "all"},
-        "rows_checked": 2, "smallest_logit": 1.0, "rounding_bound": 1e-6, "refit_to_formula": None,
-        "proved_minimal": True, "note": None,
-    }  # fmt: skip
-    head = HeadCertificate.from_dict(entry)
-    assert not head.is_compiled
-    assert head.origin == "trained"
-    assert head.complement_of is None
 
 
 def test_a_head_of_many_concepts_is_certified_without_rows():

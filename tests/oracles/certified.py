@@ -138,7 +138,7 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         classes.append({
             "class": name, "head": head, "concepts": names, "formula": cubes, "domain": domain,
             "rows_checked": len(rows), "smallest_logit": smallest, "rounding_bound": min(1e-6, smallest / 2),
-            "refit_to_formula": None, "proved_minimal": True, "note": None, "origin": "trained", "complement_of": None,
+            "proved_minimal": True, "note": None, "origin": "trained", "complement_of": None,
             "agreement": None,
         })  # fmt: skip
         rules.append({"class": name, "cubes": [{"if": dict(cube), "confidence": 0.9} for cube in cubes]})

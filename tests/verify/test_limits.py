@@ -252,7 +252,7 @@ def test_twenty_concepts_of_a_trained_head_are_enough_to_enumerate():
     entry = {
         "class": "x", "head": 0, "concepts": names[:20], "formula": [], "domain": {"rows": "all"},
         "rows_checked": 2**20, "smallest_logit": 1.0, "rounding_bound": 0.1, "proved_minimal": True,
-        "refit_to_formula": None, "note": None, "origin": "trained", "complement_of": None, "agreement": None,
+        "note": None, "origin": "trained", "complement_of": None, "agreement": None,
     }  # fmt: skip
     assert len(reader._read_claim(Fields(entry, "certificate.json"), frozenset(names), 1).concepts) == 20
     with pytest.raises(Unusable, match="at most 20 concepts"):
@@ -354,28 +354,6 @@ def test_a_mark_of_a_cube_is_true_or_left_out(mark, value, is_right):
     entry = {"class": "ill", "cubes": [{"if": {"a": True}, "confidence": 0.5, mark: value}]}
     with nullcontext() if is_right else pytest.raises(Unusable, match=mark):
         reader._read_rule(Fields(entry, "model.json"), frozenset("a"))
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        {"target": 1},
-        {"whole": "age"},
-        {"whole": [1]},
-        {"complete": None},
-        {"complete": [1]},
-        {"kinds": []},
-        {"kinds": {"age": "odd"}},
-        {"more": 1},
-    ],
-)
-def test_what_rules_know_of_their_table_has_a_form(table, tmp_path):
-    saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
-    kinds = dict.fromkeys("abcdef", "number") | {"b": "0/1", "c": "concept"}
-    saved.model["rules"]["table"] = {"target": "ill", "whole": ["a"], "complete": [], "kinds": kinds}
-    assert verify(saved.write(tmp_path)).classes
-    saved.model["rules"]["table"] |= table
-    assert isinstance(refused(saved, tmp_path), Unusable)
 
 
 def test_a_certificate_tells_the_history_of_the_rules(tmp_path):

@@ -508,7 +508,6 @@ UNUSABLE: list[tuple[str, Change, str]] = [
     ("margin", at("entry", "smallest_logit", to="1"), "smallest_logit in certificate.json must be a finite number, go"),
     ("margin large", at("entry", "smallest_logit", to=10**400), "must be a finite number, got 1000"),
     ("bound", at("entry", "rounding_bound", to=None), "rounding_bound in certificate.json must be a finite number"),
-    ("refit", at("entry", "refit_to_formula", to=3), "refit_to_formula in certificate.json must be a JSON object, got"),
     ("minimal", at("entry", "proved_minimal", to="yes"), "proved_minimal in certificate.json must be true or false"),
     ("not covered", at("certificate", "does_not_cover", to=[1]), "does_not_cover in certificate.json must be a list o"),
     ("model concepts", at("model", "concepts", 1, to="icu"), "concepts in model.json must be a list of strings that d"),

@@ -1223,9 +1223,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
         facts = self._table_facts
         notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        # A compiled head equals its formula on every row; a trained one of an older folder only if the groups hold.
-        beyond = "" if all(head.is_compiled for head in self.certificate_.heads) else " The certificate omits them."
-        notes += [f"{sentence}{beyond}" for sentence in table.group_warnings()]
+        notes += table.group_warnings()
         return self._labelled(
             explanation,
             notes=(*self._notes, *notes),

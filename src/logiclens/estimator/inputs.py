@@ -453,11 +453,6 @@ class SetAside:
     worth: float = 1.0
 
     @property
-    def distinct_columns(self) -> tuple[Column, ...]:
-        """The raw columns of the rows of `table`; none of a table in an engine."""
-        return tuple(column.take(self._first) for column in self.columns)
-
-    @property
     def _first(self) -> NDArray[np.intp]:
         """The first copy of each distinct row."""
         return np.unique(self.copies.rows, return_index=True)[1]

@@ -14,12 +14,11 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain.reading import Reading, read_formulas
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
-from logiclens.formula.groups import Groups
 from logiclens.formula.rule_set import RuleSet
 from logiclens.storage import json_sha256
 
 KIND, SCHEMA = "logiclens certificate", 2
-COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
+COMPILED, EDITED = "compiled from the formula", "compiled from the edited formula"
 """Origins of the weights of a head."""
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
@@ -35,17 +34,6 @@ NOT_TRAINED = (
     "the rules decide as the committee did."
 )
 NOT_WATCHED = "Who edited the rules, when and why: the history is repeated as stated and not checked."
-RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
-
-
-@dataclass(frozen=True)
-class Refit:
-    """Scores of a head that was trained to equal a formula, before and after, on the rows that chose the formula."""
-
-    accuracy_before: float
-    accuracy_after: float
-    f1_before: float
-    f1_after: float
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,6 @@ class HeadCertificate:
         head: index of the head in the network.
         concepts: concepts that the head keeps, in the order of the network's inputs.
         formula: the formula that the head equals.
-        groups: groups that exclude rows from the domain; without groups the domain is all 2^m rows.
         rows_checked: number of rows of the domain; None if there are too many to enumerate, and the claim is proved
             unit by unit.
         smallest_logit: smallest distance of an answer from changing; for a compiled head, a lower bound of it.
@@ -65,10 +52,9 @@ class HeadCertificate:
             how much float32 can reduce the distance of an answer that is nearest to changing.
         proved_minimal: whether it is proved that no formula with fewer literals equals the head on the domain. A
             complement is as short as the formula that it refers to.
-        refit: scores of the head, if the rule was distilled into it.
         note: a remark if the limit on literals could not be kept.
-        agreement: for a head compiled from the formula, the share of the training rows, by weight, on which the rules
-            decide as the trained committee does. None for a trained head.
+        agreement: the share of the training rows, by weight, on which the rules decide as the trained committee does.
+            None for a head of edited rules.
         complement_of: index of the head whose formula this one is the complement of.
         is_edited: whether the head was compiled from rules that a person edited; it then has no agreement.
     """
@@ -77,26 +63,19 @@ class HeadCertificate:
     head: int
     concepts: tuple[str, ...]
     formula: DNF | Complement
-    groups: Groups
     rows_checked: int | None
     smallest_logit: float
     rounding_bound: float
     proved_minimal: bool
-    refit: Refit | None
     note: str | None = None
     agreement: float | None = None
     complement_of: int | None = None
     is_edited: bool = False
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether the head was compiled from the formula. Its weights then show no reasons of a trained network."""
-        return self.is_edited or self.agreement is not None
-
-    @property
     def origin(self) -> str:
         """Origin of the weights, in words."""
-        return EDITED if self.is_edited else COMPILED if self.is_compiled else TRAINED
+        return EDITED if self.is_edited else COMPILED
 
     @property
     def domain(self) -> str:
@@ -105,8 +84,7 @@ class HeadCertificate:
             return "every row, whatever its concepts"
         concepts = "its one concept" if len(self.concepts) == 1 else f"its {len(self.concepts)} concepts"
         count = f"2^{len(self.concepts)}" if self.rows_checked is None else f"{self.rows_checked:,}"
-        rows = f"all {count} rows of {concepts}"
-        return rows if self.groups.is_empty else f"{rows} that the groups allow"
+        return f"all {count} rows of {concepts}"
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any], formulas: Mapping[int, DNF] | None = None) -> HeadCertificate:
@@ -116,19 +94,16 @@ class HeadCertificate:
             entry: the entry.
             formulas: formulas by head; required if the entry is the complement of one of them.
         """
-        domain, refit = entry["domain"], entry["refit_to_formula"]
         other = entry.get("complement_of")
         return cls(
             entry["class"],
             entry["head"],
             tuple(entry["concepts"]),
             _formula(entry) if other is None else Complement((formulas or {})[other]),
-            Groups(domain.get("exclusive", ()), domain.get("implied", ())),
             entry["rows_checked"],
             entry["smallest_logit"],
             entry["rounding_bound"],
             entry["proved_minimal"],
-            None if refit is None else Refit(**refit),
             entry["note"],
             entry.get("agreement"),
             other,
@@ -137,14 +112,6 @@ class HeadCertificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry for `certificate.json`."""
-        domain: dict[str, Any] = {"rows": "all"}
-        if not self.groups.is_empty:
-            domain = {
-                "rows": "possible",
-                "exclusive": [list(group) for group in self.groups.exclusive],
-                "implied": [list(chain) for chain in self.groups.implied],
-            }
-        refit = None if self.refit is None else vars(self.refit)
         cubes = None
         if isinstance(self.formula, DNF):
             cubes = [{literal.concept: literal.positive for literal in cube} for cube in self.formula]
@@ -156,11 +123,10 @@ class HeadCertificate:
             "complement_of": self.complement_of,
             "origin": self.origin,
             "agreement": self.agreement,
-            "domain": domain,
+            "domain": {"rows": "all"},
             "rows_checked": self.rows_checked,
             "smallest_logit": self.smallest_logit,
             "rounding_bound": self.rounding_bound,
-            "refit_to_formula": refit,
             "proved_minimal": self.proved_minimal,
             "note": self.note,
         }
@@ -207,11 +173,6 @@ class Certificate:
         formulas = {entry["head"]: _formula(entry) for entry in entries if entry.get("complement_of") is None}
         return cls(tuple(HeadCertificate.from_dict(entry, formulas) for entry in entries))
 
-    @property
-    def names_groups(self) -> bool:
-        """Whether groups exclude rows from a domain."""
-        return not all(head.groups.is_empty for head in self.heads)
-
     def as_dict(
         self, *, version: str, model_sha256: str, weights_sha256: str, rules: RuleSet | None = None
     ) -> dict[str, Any]:
@@ -223,14 +184,10 @@ class Certificate:
             weights_sha256: hash of the weights.
             rules: the rules, which define how the classes are decided. Default: None, no decision is stated.
         """
-        not_covered = list(NOT_COVERED)
-        if any(head.is_compiled for head in self.heads):
-            not_covered.append(NOT_TRAINED)
+        not_covered = [*NOT_COVERED, NOT_TRAINED]
         history = () if rules is None else rules.history
         if history:
             not_covered.append(NOT_WATCHED)
-        if self.names_groups:
-            not_covered.append(RULED_OUT)
         content = {
             "kind": KIND,
             "schema": SCHEMA,

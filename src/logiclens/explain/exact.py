@@ -25,7 +25,6 @@ from logiclens.explain.learned import explain_learned
 from logiclens.explain.result import ClassExplanation, Explanation
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.dnf import DNF, Complement, written
-from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.minimisation import minimise_complete, row_bits
 from logiclens.formula.model_record import NetworkRecord
 from logiclens.formula.packed_rows import unknown_concept
@@ -281,13 +280,10 @@ def compiled_network(
                 head=head,
                 concepts=concepts,
                 formula=formula,
-                # The head equals its formula on every row, including rows that groups exclude.
-                groups=NO_GROUPS,
                 rows_checked=2 ** len(concepts) if len(concepts) <= MOST_CONCEPTS else None,
                 smallest_logit=STEP / 2,
                 rounding_bound=bound,
                 proved_minimal=proved[written(formula)],
-                refit=None,
                 agreement=None if agreement is None else float(agreement),
                 is_edited=agreement is None,
                 complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,

@@ -247,11 +247,6 @@ class Knowledge:
         return bool(self.forbidden) or any(known != ClassKnowledge() for known in self.classes.values())
 
     @property
-    def changes_learning(self) -> bool:
-        """Whether a model learned within it may differ; protected columns are only reported."""
-        return bool(self.removed or self.preferred_columns) or self.binds_rules
-
-    @property
     def of_each_rule(self) -> Knowledge:
         """What binds each rule alone: all but required rules, directions and costs, which bind a class as a whole."""
         return replace(

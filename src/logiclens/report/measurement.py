@@ -174,7 +174,6 @@ class ModelMeasurement:
                 str(certificate.domain),
                 certificate.smallest_logit,
                 certificate.rounding_bound,
-                certificate.refit is not None,
                 certificate.origin,
                 certificate.agreement,
             ),

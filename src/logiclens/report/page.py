@@ -442,7 +442,7 @@ def _status(entry: ClassResult) -> str:
     """Say whether rules and network of a class are equal, or how often they agree."""
     certified, fidelity = entry.certified, entry.fidelity
     if certified is not None:
-        made = " The network was trained anew to equal these rules." if certified.refit else ""
+        made = ""
         if certified.agreement is not None:
             made = (
                 f" The network is {certified.origin}; the rules decide as the committee that taught them on "

@@ -73,8 +73,7 @@ class Certified:
     domain: str
     smallest_logit: float
     rounding_bound: float
-    refit: bool
-    origin: str | None = None
+    origin: str
     agreement: float | None = None
 
 

@@ -54,7 +54,7 @@ _CERTIFICATE_FIELDS = (
 )  # fmt: skip
 _CLAIM_FIELDS = (
     "class", "head", "concepts", "formula", "domain", "rows_checked", "smallest_logit", "rounding_bound",
-    "refit_to_formula", "proved_minimal", "note", "origin", "complement_of", "agreement",
+    "proved_minimal", "note", "origin", "complement_of", "agreement",
 )  # fmt: skip
 
 
@@ -304,24 +304,8 @@ def _read_rules(rules: Fields, known: frozenset[str]) -> Rules:
     # but its form.
     rules.check_keys(_RULES_FIELDS, ("table", "history"))
     if "table" in rules.record:
-        table = rules.inner("table")
-        table.check_keys(("target", "whole", "complete"), ("kinds", "categories"))
-        if "kinds" in table.record:
-            kinds = table.inner("kinds")
-            for column in kinds.record:
-                kinds.choice(column, (*KINDS, "0/1", "concept"))
-        if "categories" in table.record:
-            categories = table.inner("categories")
-            for column in categories.record:
-                values = categories.texts(column)
-                if not values or len(set(values)) < len(values):
-                    raise categories.refuse(column, "a list of different texts")
-        if table.value("target") is not None:
-            table.text("target")
-        table.texts("whole")
-        table.texts("complete")
+        rules.inner("table")
     classes = rules.each("classes", lambda entry: _read_rule(entry, known))
-    _check_bags(rules)
     if len({str(rule.label) for rule in classes}) < len(classes):
         raise Unusable(f"rules.classes in {rules.file} must hold each class once, got one of them twice. {AGAIN}")
     for rule in classes:
@@ -396,26 +380,6 @@ def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
     )
 
 
-def _check_bags(rules: Fields) -> None:
-    """Check the counts of recurrence: out of the same number of bags in all classes."""
-    bags = set()
-
-    def read(entry: Fields) -> None:
-        if "bags" in entry.record:
-            bags.add(most := entry.whole("bags"))
-            if most == 0:
-                raise entry.refuse("bags", "a whole number, 1 or more")
-            entry.each("cubes", lambda cube: check(cube, most))
-
-    def check(cube: Fields, most: int) -> None:
-        if "recurs" in cube.record and cube.whole("recurs") > most:
-            raise cube.refuse("recurs", f"a whole number, at most the {most} bags")
-
-    rules.each("classes", read)
-    if len(bags) > 1:
-        raise rules.refuse("classes", "counted on the same number of bags")
-
-
 def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
     for concept in cube.record:
         _check_known(concept, known, cube)
@@ -457,12 +421,6 @@ def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula,
     head = entry.whole("head")
     if head >= n_heads:
         raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
-    if entry.value("refit_to_formula") is not None:
-        refit = entry.inner("refit_to_formula")
-        figures = ("accuracy_before", "accuracy_after", "f1_before", "f1_after")
-        refit.check_keys(figures)
-        for figure in figures:
-            refit.share(figure)
     entry.flag("proved_minimal")
     if entry.value("note") is not None:
         entry.text("note")
