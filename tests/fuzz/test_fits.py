@@ -1,4 +1,4 @@
-"""Doors of `fit`: labels, columns and settings of every kind; few rows and few epochs."""
+"""Labels, columns and settings of every kind are fitted or refused in one sentence; answers are those of the rules."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ import numpy as np
 import pandas as pd
 import polars
 import pyarrow
+from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.estimator import EntropyClassifier
 from logiclens.export import to_dict
 from tests.fuzz import hostile
-from tests.fuzz.frames import FORMS, as_form
-from tests.fuzz.judge import Failure, Outcome, Place, Refused, attempt
-from tests.fuzz.samples import decided
+from tests.fuzz.judge import Place, Refused, attempt, hostile_examples, judged
+from tests.fuzz.models import decided, record_of, rows_of
 
 Document = dict[str, Any]
 
-FAST: Document = {"committee": 1, "epochs": 2, "max_literals": 3}
+FAST: Document = {"epochs": 2, "max_literals": 3}
+FORMS = (
+    "pandas", "object", "nullable", "arrow", "category", "polars", "lazy", "pyarrow", "dict", "records", "lists",
+    "array",
+)  # fmt: skip
 LABELS = (
     "text", "integer", "uint64", "large", "bool", "float", "half", "object", "mixed", "category", "nullable", "arrow",
     "polars", "pyarrow", "dates", "bytes", "matrix", "matrix_of_3", "text_columns", "no_columns", "dicts", "ragged",
@@ -54,32 +58,26 @@ def cases(draw: st.DrawFn) -> Document:
         ),
         "held_out": draw(st.sampled_from([None, None, None, None, "one", "text", "pair", "wrong"])),
         "progress": draw(st.sampled_from([None, None, "collect", "text", "arguments"])),
-        "split_by_time": draw(st.sampled_from([None, None, None, None, names[0], "nothing"])),
     }
 
 
 ODD = (
     None, "", "x", "1", "search", math.nan, math.inf, -math.inf, -1, 0, 1, 2, 0.5, 1.5, -0.0, True, False, [], [1], [0],
-    [-1], ["a"], [0.5, 2.0], {}, {"a": 1}, 1e-300, {"make": "array"}, {"make": "empty"}, {"make": "object"},
-    {"make": "set"}, {"make": "bytes"}, {"make": "complex"}, {"make": "decimal"}, {"make": "int64"},
-    {"make": "float32"},
-    {"make": "frame"}, {"make": "class"}, {"make": "bool_"}, {"make": "generator"}, {"make": "date"},
+    [-1], ["a"], [0.5, 2.0], {}, {"a": 1}, 1e-300, np.array([1.0, 2.0]), np.array([]), object(), {1}, b"x", 1j,
+    decimal.Decimal("0.5"), np.int64(2), np.float32(0.5), pd.DataFrame({"a": [1]}), EntropyClassifier, np.True_,
+    date(2021, 1, 1),
 )  # fmt: skip
 ENDLESS = ("epochs", "committee", "hidden", "max_distinct")
 """Settings whose large values are meant: the work would take as long as it takes."""
-
-
 USUAL: dict[str, list[Any]] = {
     "booleanise": ["supervised", "quantile", "uniform", "soft", None, {"age": [30, 50]}], "exact": [True, False],
-    "committee": [None, 1, 2, 3], "stable": [True, False], "teacher": [None], "hidden": [[5], [3, 2]],
-    "shared_tail": [True, False], "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
-    "learning_rate": [0.01, 0.1], "validation": [0.1, 0.3], "set_aside": [0, 0.25], "cuts_on": ["train", "all"],
-    "max_distinct": [1000], "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
-    "score_against": [None, "network", "labels"], "max_cubes": [None, 1, 2], "max_literals": [None, 1, 4],
-    "price": [None, 0.01], "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
-    "random_state": [None, 0, 7], "split_by_time": [None, "age"], "verbose": [True, False],
+    "hidden": [[5], [3, 2]], "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
+    "learning_rate": [0.01, 0.1], "validation": [0.1, 0.3], "set_aside": [0, 0.25], "max_distinct": [1000],
+    "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
+    "max_literals": [None, 1, 4], "min_support": [None, 2], "resolve": ["order", "confidence", "none"],
+    "random_state": [None, 0, 7], "verbose": [True, False],
 }  # fmt: skip
-"""Values that each setting may have."""
+"""Values that a setting may have; the others stay as they are by default."""
 
 
 @st.composite
@@ -89,16 +87,134 @@ def settings_cases(draw: st.DrawFn) -> Document:
     chosen: Document = {}
     odd = draw(st.none() | st.sampled_from(names))
     for name in draw(st.lists(st.sampled_from(names), max_size=3, unique=True)):
-        chosen[name] = draw(st.sampled_from(USUAL.get(name, [None])))
+        if name in USUAL:
+            chosen[name] = draw(st.sampled_from(USUAL[name]))
     if odd is not None:
         value = st.sampled_from(ODD)
         if odd not in ENDLESS:
             value |= st.sampled_from([1e300, 10**400, 2**63]) | hostile.texts()
         chosen[odd] = draw(value)
-    return {"settings": chosen}
+    return chosen
 
 
 # Checks --------------------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+@hostile_examples(300)
+def test_any_table_with_any_labels(case: Document) -> None:
+    rng, n_rows = np.random.default_rng(case["seed"]), case["rows"]
+    try:
+        frame = pd.concat(
+            [pd.Series(_column(kind, n_rows, rng), name=name) for name, kind in case["columns"]], axis=1
+        )  # fmt: skip
+        rows = as_form(frame, case["form"])
+    except Exception:
+        # pandas, polars or pyarrow cannot hold these cells.
+        return
+    labels = _labels(case["labels"], n_rows)
+    held = {None: None, "one": (rows, labels), "text": "rows", "pair": ([1], [2]), "wrong": 3}[case["held_out"]]
+    model = EntropyClassifier(**{**FAST, **case["settings"]})
+    states: list[Any] = []
+    shown = {None: None, "collect": states.append, "text": "bar", "arguments": 3}[case["progress"]]
+    with judged() as place:
+        fitted = attempt(model.fit, rows, labels, _weights(case["weights"], n_rows), held_out=held, progress=shown)
+        if isinstance(fitted, Refused):
+            return
+        check_fitted(fitted, rows, labels if case["labels"] != "name" else None, place)
+    assert shown is None or (states and all(0 <= state.share <= 1 for state in states))
+
+
+@given(settings_cases())
+@hostile_examples(200)
+def test_any_value_of_any_setting(settings: Document) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.integers(20, 90, 30), "unit": rng.choice(["x", "y"], 30)})
+    labels = np.where((rows["age"] > 50) & (rows["unit"] == "x"), "ill", "well")
+    if settings.get("booleanise", "supervised") is None:
+        rows = pd.DataFrame({"old": rows["age"] > 50, "x": rows["unit"] == "x"}).astype(float)
+    model = EntropyClassifier(**{**FAST, **settings})
+    with judged() as place:
+        fitted = attempt(model.fit, rows, labels)
+        if not isinstance(fitted, Refused):
+            check_fitted(fitted, rows, labels, place)
+
+
+def check_fitted(model: EntropyClassifier, rows: Any, labels: Any, place: Place) -> None:
+    """Fail unless the answers are classes, the score is their share, and a saved model answers alike."""
+    answers = model.predict(rows)
+    others = [None] if model.resolve == "none" else []
+    allowed = [0, 1] if answers.ndim == 2 else [*model.classes_.tolist(), *others]
+    assert all(answer in allowed for answer in answers.ravel().tolist())
+    trust = model.predict_proba(rows)
+    assert ((trust >= 0) & (trust <= 1)).all()
+    if labels is not None:
+        check_score(model, rows, labels, answers)
+    folder = attempt(model.save, place.outputs / "model")
+    if isinstance(folder, Refused):
+        return
+    loaded = EntropyClassifier.load(folder)
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert np.array_equal(loaded.predict(rows), answers)
+    record = record_of(place.outputs / "model")
+    assert record == json.loads(json.dumps(to_dict(model.rules_)))
+    if model.exact and isinstance(rows, pd.DataFrame):
+        check_rules(record, rows, answers)
+
+
+def check_score(model: EntropyClassifier, rows: Any, labels: Any, answers: Any) -> None:
+    truth = labels.tolist() if hasattr(labels, "tolist") else labels.to_list() if hasattr(labels, "to_list") else labels
+    if isinstance(labels, pyarrow.Array):
+        truth = labels.to_pylist()
+    if isinstance(labels, pd.DataFrame):
+        truth = labels.to_numpy().tolist()
+    if answers.ndim == 1 and truth and isinstance(truth[0], list | tuple):
+        truth = [entry[0] for entry in truth]
+    score = attempt(model.score, rows, labels)
+    share = sum(said == is_so for said, is_so in zip(answers.tolist(), truth, strict=True)) / len(truth)
+    assert not isinstance(score, Refused)
+    assert math.isclose(score, share)
+
+
+def check_rules(record: Any, rows: pd.DataFrame, answers: Any) -> None:
+    try:
+        expected = [decided(record, row) for row in rows_of(rows)]
+    except (TypeError, ValueError, KeyError):
+        # Cells of kinds that plain Python does not compare, such as durations.
+        return
+    assert answers.tolist() == expected
+
+
+# Values of every kind ------------------------------------------------------------------------------------------------
+
+
+def as_form(frame: pd.DataFrame, form: str) -> Any:
+    """Return a frame of pandas in another form."""
+    if form == "object":
+        return frame.astype(object).where(frame.notna(), None)
+    if form == "nullable":
+        return frame.convert_dtypes()
+    if form == "arrow":
+        return frame.convert_dtypes(dtype_backend="pyarrow")
+    if form == "category":
+        texts = [name for name in frame if isinstance(frame[name].iloc[0], str)]
+        return frame.astype(dict.fromkeys(texts, "category"))
+    if form in ("polars", "lazy"):
+        made = polars.DataFrame({name: polars.Series(_gaps(frame[name]), strict=False) for name in frame})
+        return made.lazy() if form == "lazy" else made
+    if form == "pyarrow":
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    if form == "dict":
+        return {name: frame[name].tolist() for name in frame}
+    if form == "records":
+        return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False, name=None)]
+    if form == "lists":
+        return frame.to_numpy(dtype=object).tolist()
+    return frame.to_numpy(dtype=object) if form == "array" else frame
+
+
+def _gaps(column: pd.Series) -> list[Any]:
+    return [None if cell is None or cell is pd.NaT or cell != cell else cell for cell in column.tolist()]
 
 
 def _column(kind: str, n_rows: int, rng: Any) -> Any:
@@ -173,114 +289,3 @@ def _weights(kind: str | None, n_rows: int) -> Any:
         "short": [1.0] * (n_rows - 1),
     }  # fmt: skip
     return None if kind is None else made[kind]
-
-
-def check(case: Document, place: Place) -> Outcome:
-    """Fit, and check what a fitted model must satisfy."""
-    rng, n_rows = np.random.default_rng(case["seed"]), case["rows"]
-    try:
-        frame = pd.concat(
-            [pd.Series(_column(kind, n_rows, rng), name=name) for name, kind in case["columns"]], axis=1
-        )  # fmt: skip
-        rows = as_form(frame, case["form"])
-    except Exception:
-        # pandas, polars or pyarrow cannot hold these cells.
-        return Outcome.agreed
-    labels = _labels(case["labels"], n_rows)
-    held = {
-        None: None, "one": (rows, labels), "text": "rows", "pair": ([1], [2]), "wrong": 3,
-    }[case["held_out"]]  # fmt: skip
-    model = EntropyClassifier(**{**FAST, **case["settings"], "split_by_time": case.get("split_by_time")})
-    states: list[Any] = []
-    shown = {None: None, "collect": states.append, "text": "bar", "arguments": 3}[case.get("progress")]
-    fitted = attempt(model.fit, rows, labels, _weights(case["weights"], n_rows), held_out=held, progress=shown)
-    if isinstance(fitted, Refused):
-        return Outcome.refused
-    if shown is not None and not (states and all(0 <= state.share <= 1 for state in states)):
-        raise Failure("the progress of a fit is not told, or is no share")
-    return check_fitted(fitted, rows, labels if case["labels"] != "name" else None, place)
-
-
-def check_fitted(model: EntropyClassifier, rows: Any, labels: Any, place: Place) -> Outcome:
-    """Fail unless the answers are classes, the score is their share, and a saved model answers alike."""
-    answers = attempt(model.predict, rows)
-    if isinstance(answers, Refused):
-        raise Failure("a fitted model refuses the rows that it was fitted on", answers.message)
-    is_matrix = answers.ndim == 2
-    allowed = [0, 1] if is_matrix else [*model.classes_.tolist(), *([None] if model.resolve == "none" else [])]
-    if not all(answer in allowed for answer in answers.ravel().tolist()):
-        raise Failure("an answer is no class")
-    trust = attempt(model.predict_proba, rows)
-    if isinstance(trust, Refused) or not ((trust >= 0) & (trust <= 1)).all():
-        raise Failure("a probability is not from 0 to 1")
-    if labels is not None:
-        _check_score(model, rows, labels, answers)
-    saved = attempt(model.save, place.outputs / "model")
-    if isinstance(saved, Refused):
-        return Outcome.agreed
-    loaded = EntropyClassifier.load(saved)
-    if loaded.classes_.tolist() != model.classes_.tolist() or not np.array_equal(loaded.predict(rows), answers):
-        raise Failure("a loaded model answers differently")
-    record = json.loads((place.outputs / "model" / "model.json").read_text("utf-8"))["rules"]
-    if model.exact and isinstance(rows, pd.DataFrame):
-        _check_rules(record, rows, answers)
-    if record != json.loads(json.dumps(to_dict(model.rules_))):
-        raise Failure("other rules are saved")
-    return Outcome.agreed
-
-
-def _check_score(model: EntropyClassifier, rows: Any, labels: Any, answers: Any) -> None:
-    truth = labels.tolist() if hasattr(labels, "tolist") else labels.to_list() if hasattr(labels, "to_list") else labels
-    if isinstance(labels, pyarrow.Array):
-        truth = labels.to_pylist()
-    if isinstance(labels, pd.DataFrame):
-        truth = labels.to_numpy().tolist()
-    if answers.ndim == 1 and truth and isinstance(truth[0], list | tuple):
-        truth = [entry[0] for entry in truth]
-    score = attempt(model.score, rows, labels)
-    share = sum(said == is_so for said, is_so in zip(answers.tolist(), truth, strict=True)) / len(truth)
-    if isinstance(score, Refused) or not math.isclose(score, share):
-        raise Failure("the score is not the share of right answers", f"{score} instead of {share}")
-
-
-def _check_rules(record: Document, rows: pd.DataFrame, answers: Any) -> None:
-    plain = [{str(name): _cell(value) for name, value in row.items()} for row in rows.to_dict("records")]
-    try:
-        wanted = [decided(record, row) for row in plain]
-    except (TypeError, ValueError, KeyError):
-        # Cells of kinds that plain Python does not compare, such as durations.
-        return
-    if answers.tolist() != wanted:
-        raise Failure("the answers of an exact model are not those of its rules")
-
-
-def _cell(value: Any) -> Any:
-    if value is None or value is pd.NaT or value is pd.NA:
-        return None
-    return value.isoformat() if isinstance(value, pd.Timestamp) else value
-
-
-def built(value: Any) -> Any:
-    """Return the value of a setting; a dictionary with the key `make` stands for an object that JSON does not have."""
-    if not isinstance(value, dict) or "make" not in value:
-        return value
-    return {
-        "array": np.array([1.0, 2.0]), "empty": np.array([]), "object": object(), "set": {1}, "bytes": b"x",
-        "complex": 1j, "decimal": decimal.Decimal("0.5"), "int64": np.int64(2), "float32": np.float32(0.5),
-        "frame": pd.DataFrame({"a": [1]}), "class": EntropyClassifier, "bool_": np.True_,
-        "generator": (n for n in [1]), "date": date(2021, 1, 1),
-    }[value["make"]]  # fmt: skip
-
-
-def check_settings(case: Document, place: Place) -> Outcome:
-    """Fit a small table with odd settings."""
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"age": rng.integers(20, 90, 30), "unit": rng.choice(["x", "y"], 30)})
-    labels = np.where((rows["age"] > 50) & (rows["unit"] == "x"), "ill", "well")
-    if case["settings"].get("booleanise", "supervised") is None:
-        rows = pd.DataFrame({"old": rows["age"] > 50, "x": rows["unit"] == "x"}).astype(float)
-    model = EntropyClassifier(**{**FAST, **{name: built(value) for name, value in case["settings"].items()}})
-    fitted = attempt(model.fit, rows, labels)
-    if isinstance(fitted, Refused):
-        return Outcome.refused
-    return check_fitted(fitted, rows, labels, place)

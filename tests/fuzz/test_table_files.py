@@ -1,4 +1,4 @@
-"""Door of table files: well-formed, odd and malformed ones, read and compared cell by cell with plain readers."""
+"""A table file, well-formed, odd or malformed, is read cell by cell as plain readers do, or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -7,35 +7,26 @@ import gzip
 import io
 import json
 import math
+import re
+import zipfile
 from datetime import datetime
 from typing import Any
 
 import pandas as pd
 import pyarrow
+import pytest
+import xlsxwriter
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
 from logiclens.tables.files import TableFile, read_table
 from tests.fuzz import hostile
-from tests.fuzz.judge import Failure, Outcome, Place, Refused, attempt
+from tests.fuzz.judge import Refused, attempt, hostile_examples, judged
 
 Document = dict[str, Any]
 
-ENCODINGS = (
-    "utf-8",
-    "utf-8",
-    "utf-8",
-    "utf-8",
-    "utf-8",
-    "utf-8",
-    "utf-8",
-    "utf-8-sig",
-    "utf-16",
-    "utf-16-le",
-    "latin-1",
-    "cp1252",
-    "utf-32",
-)
+ENCODINGS = (*["utf-8"] * 7, "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", "utf-32")
 DELIMITERS = (",", ",", ",", ";", "\t", "|", " ", ":", "\x1f", "a", '"', "¦", "\n", "", ",,")
 RAW_JSON = (
     "null", "true", "1e400", "-0", "NaN", "Infinity", "[]", "{}", "[1]", '"\\ud800"', '"\\u0000"', "1" * 400,
@@ -126,6 +117,33 @@ def parquets(draw: st.DrawFn) -> Document:
     )
 
 
+@st.composite
+def workbooks(draw: st.DrawFn) -> Document:
+    """Draw a workbook, of which a byte is changed, the end is cut off, or a value of its XML is another text."""
+    out = io.BytesIO()
+    book = xlsxwriter.Workbook(out)
+    sheet = book.add_worksheet()
+    for row, line in enumerate(draw(grids())):
+        for column, cell in enumerate(line):
+            sheet.write_string(row, column, cell)
+    book.close()
+    content = out.getvalue()
+    if draw(st.booleans()):
+        return _damaged(draw, {"name": "t.xlsx", "content": content, "grid": None})
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = draw(st.sampled_from(sorted(parts)))
+    # The value of an attribute, or the text of an element.
+    values = list(re.finditer(rb'(?<=")[^"<>]*(?=")|(?<=>)[^<>]+(?=<)', parts[name]))
+    value, text = draw(st.sampled_from(values)), draw(hostile.texts() | st.sampled_from(["x" * 300, "<", "&#0;"]))
+    parts[name] = parts[name][: value.start()] + text.encode() + parts[name][value.end() :]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    return {"name": "t.xlsx", "content": out.getvalue(), "grid": None, "options": NO_OPTIONS}
+
+
 def arrow_array(kind: str, numbers: list[int]) -> Any:
     """Return an array of a type of Arrow whose values come from numbers; every third is missing."""
     gaps = [None if place % 3 == 2 else number for place, number in enumerate(numbers)]
@@ -192,47 +210,56 @@ def _damaged(draw: st.DrawFn, case: Document) -> Document:
     return {**case, "options": options}
 
 
-def cases() -> st.SearchStrategy[Document]:
-    """Draw a file of any format, or bytes under any name."""
+def raw_files() -> st.SearchStrategy[Document]:
+    """Draw bytes under any name."""
     names = st.sampled_from(["t.csv", "t.jsonl", "t.parquet", "t.xlsx", "t", ".csv", "t.csv.gz", "t.json", "t.pq.gz"])
-    raw = st.builds(
-        lambda name, content: {
-            "name": name, "content": content, "grid": None,
-            "options": NO_OPTIONS,
-        },
-        names,
-        st.binary(max_size=60) | st.sampled_from([b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\xef\xbb\xbf", b"[", b"{"]),
-    )  # fmt: skip
-    return delimited(clean=True) | delimited() | json_lines() | parquets() | raw
+    contents = st.binary(max_size=60) | st.sampled_from(
+        [b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\xef\xbb\xbf", b"[", b"{"]
+    )
+    return st.fixed_dictionaries(
+        {"name": names, "content": contents, "grid": st.none(), "options": st.just(NO_OPTIONS)}
+    )
 
+
+FILES = {
+    "clean": delimited(clean=True),
+    "delimited": delimited(),
+    "json": json_lines(),
+    "parquet": parquets(),
+    "workbook": workbooks(),
+    "raw": raw_files(),
+}
 
 # Checks --------------------------------------------------------------------------------------------------------------
 
 
-def check(case: Document, place: Place) -> Outcome:
-    """Read the file. Compare a well-formed one cell by cell with what was written."""
-    path, options = place.write(case["name"], case["content"]), case["options"]
-    place.seal()
-    source = "-" if options["stdin"] else path
-    stream = io.BytesIO(case["content"]) if options["stdin"] else None
-    table = attempt(
-        read_table, source, delimiter=options["delimiter"], missing=options["missing"], stream=stream
-    )  # fmt: skip
+@pytest.mark.parametrize("kind", FILES)
+@given(data=st.data())
+@hostile_examples(200)
+def test_a_file_is_read_cell_by_cell_or_refused(kind: str, data: st.DataObject) -> None:
+    case = data.draw(FILES[kind])
+    options = case["options"]
+    with judged() as place:
+        path = place.write(case["name"], case["content"])
+        place.seal()
+        source, stream = ("-", io.BytesIO(case["content"])) if options["stdin"] else (path, None)
+        table = attempt(
+            read_table, source, delimiter=options["delimiter"], missing=options["missing"], stream=stream
+        )  # fmt: skip
     if isinstance(table, Refused):
-        return Outcome.refused
-    if not isinstance(table, TableFile) or not len(table.frame) or not len(table.frame.columns):
-        raise Failure("a table without rows or columns is read")
-    if len({*table.frame.columns}) < len(table.frame.columns) or not all(
-        isinstance(name, str) and name for name in table.frame.columns
-    ):
-        raise Failure("a table has columns without a name of their own", repr(list(table.frame.columns)[:5]))
-    usual = options["delimiter"] in (None, case.get("mark")) and not options["missing"] and not options["stdin"]
-    if case["grid"] is not None and usual:
-        _check_grid(case, table.frame)
-    return Outcome.agreed
+        return
+    assert isinstance(table, TableFile)
+    names = list(table.frame.columns)
+    assert len(table.frame)
+    assert names
+    assert all(isinstance(name, str) and name for name in names)
+    assert len({*names}) == len(names)
+    is_usual = options["delimiter"] in (None, case.get("mark")) and not options["missing"] and not options["stdin"]
+    if case["grid"] is not None and is_usual:
+        check_grid(case, table.frame)
 
 
-def _check_grid(case: Document, frame: pd.DataFrame) -> None:
+def check_grid(case: Document, frame: pd.DataFrame) -> None:
     """Fail unless each cell has the value that its text has for a plain reader."""
     header, *rows = case["grid"]
     rows = [row for row in rows if row]
@@ -249,15 +276,12 @@ def _check_grid(case: Document, frame: pd.DataFrame) -> None:
     names = [name.strip() for name in header] if is_text else header
     # Another delimiter may fit the text just as well, and a first column that counts the rows is left out.
     if list(frame.columns) not in (names, names[1:]):
-        if len(frame.columns) == len(names) and case.get("mark", ",") == ",":
-            raise Failure("a header is read differently", f"{names} as {list(frame.columns)}")
+        assert len(frame.columns) != len(names) or case.get("mark", ",") != ","
         return
-    if len(frame) != len(rows):
-        raise Failure("another number of rows is read", f"{len(frame)} instead of {len(rows)}")
+    assert len(frame) == len(rows)
     for place, name in enumerate(frame.columns, len(names) - len(frame.columns)):
         for text, value in zip([row[place] for row in rows], frame[name].tolist(), strict=True):
-            if not (same(text, value) if is_text else same_json(text, value)):
-                raise Failure("a cell is read differently", f"{text!r} as {value!r}")
+            assert same(text, value) if is_text else same_json(text, value), f"{text!r} is read as {value!r}"
 
 
 def same_json(cell: Any, value: Any) -> bool:
@@ -273,7 +297,7 @@ def same(text: str, value: Any) -> bool:
     """Whether a value is what a text stands for; a text may always stand for itself."""
     text = text.strip()
     if value is None or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
-        return text.lower() in _MISSING
+        return text.lower() in MISSING
     if isinstance(value, str):
         return value.strip() == text
     if isinstance(value, bool):
@@ -291,5 +315,5 @@ def same(text: str, value: Any) -> bool:
     return isinstance(value, pd.Timedelta)
 
 
-_MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "<na>", "#n/a", "#na", "-1.#ind", "-1.#qnan", "#n/a n/a",
+MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "<na>", "#n/a", "#na", "-1.#ind", "-1.#qnan", "#n/a n/a",
             "1.#ind", "1.#qnan", "nat", "?"}  # fmt: skip
