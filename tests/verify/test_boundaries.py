@@ -13,7 +13,7 @@ from logiclens.verify.files import LIMITS, Fields, Unusable
 from logiclens.verify.predicates import implies, predicate_name
 from logiclens.verify.records import Predicate, as_moment
 from logiclens.verify.report import printable
-from logiclens.verify.settings import LATER_SETTINGS, METRICS, SETTINGS, cut_softly, read_settings
+from logiclens.verify.settings import METRICS, SETTINGS, read_settings
 
 FOLDERS = Path(__file__).parents[1] / "folders"
 
@@ -94,55 +94,11 @@ def test_old_folders_have_only_the_settings_of_their_schema(schema, changed):
         read_settings(_fields(schema, **changed), schema)
 
 
-def test_settings_that_came_later_are_settings():
-    assert set(LATER_SETTINGS) < set(SETTINGS)
-
-
-@pytest.mark.parametrize("how", ["supervised", "quantile", "uniform", "soft"])
-def test_every_way_of_cutting_is_known(how):
-    assert SETTINGS["booleanise"](how)
-    assert not SETTINGS["booleanise"](f"{how}#")
-    assert cut_softly(_fields(3, booleanise={"cuts": {"age": how}}), "age") == (how == "soft")
-    assert cut_softly(_fields(3, booleanise=how), "age") == (how == "soft")
-
-
 def test_files_have_the_limits_of_the_documentation():
     assert LIMITS == {"model.json": 2**25, "certificate.json": 2**25, "weights.safetensors": 2**30}
 
 
-def test_an_outermost_field_is_named_without_a_path():
-    with pytest.raises(Unusable, match=r"^schema in model\.json must be a number"):
-        raise Fields({"schema": None}, "model.json").refuse("schema", "a number")
-
-
 MOST = 10**9
-ENDS: dict[str, tuple[list[object], list[object]]] = {
-    "above": ([-1e300, 0, None], [float("nan"), "1"]),
-    "committee": ([1, 2, 3, 6, 10, 45, 4851, 4950, None], [0, 4, 5, 7, 4949, 5050, 1.0, 3.0, True]),
-    "epochs": ([1, MOST], [0, MOST + 1, 1.0, True]),
-    "hidden": ([[1], [65_536, 1]], [[], [0], [65_537], [1, 0], [True], 1, None]),
-    "learning_rate": ([5e-324, 1e300], [0, -1, None]),
-    "max_cubes": ([1, MOST, None], [0, MOST + 1]),
-    "max_distinct": ([2, MOST], [1, MOST + 1, None]),
-    "max_literals": ([1, MOST, None], [0, MOST + 1]),
-    "min_support": ([0, 5e-324, 1e300, None], [-5e-324]),
-    "penalty_weight": ([0, 1e300], [-5e-324, None]),
-    "price": ([0, 0.9999, None], [1, -5e-324]),
-    "quantiles": ([2, 50, None], [1, 51, 2.0]),
-    "random_state": ([0, 4_294_967_295, None], [-1, 4_294_967_296]),
-    "set_aside": ([0, 0.9999], [1, -5e-324, None]),
-    "split_by_time": (["a", None], ["", 1]),
-    "temperature": ([1.1e-30, 1_000_000], [1e-30, 1_000_001, None]),
-    "validation": ([0, 0.9999], [1, -5e-324, None]),
-    "class_weight": ([[0], [], "balanced", None], [[-5e-324], ["balanced"], "none"]),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_a_setting_ends_where_training_ends_it(name):
-    inside, outside = ENDS[name]
-    assert [value for value in inside if not SETTINGS[name](value)] == []
-    assert [value for value in outside if SETTINGS[name](value)] == []
 
 
 CUT = {"cuts": "soft", "n_cuts": None, "max_categories": 20}

@@ -11,14 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from logiclens import EntropyClassifier
 from logiclens.errors import LogicLensError
 from logiclens.storage import sealed
-from logiclens.verify import Unusable, VerificationError, consistency, reader, settings, verify
+from logiclens.verify import Unusable, VerificationError, consistency, reader, verify
 from logiclens.verify.records import Cutting, Membership, Predicate
 from logiclens.verify.settings import LATER_SETTINGS, SETTINGS
 from tests.folder_edits import reseal
@@ -195,11 +194,6 @@ def test_texts_that_look_like_numbers_are_quoted_labels(cases, tmp_path):
 
     assert str(verify(cases["dates"].folder)).startswith("0: equal on")
     assert str(verify(write_edited(cases["dates"], edit(as_texts), tmp_path))).startswith('"0": equal on')
-
-
-def test_the_checker_knows_every_setting():
-    # Whether a bar is shown is not saved.
-    assert set(SETTINGS) == set(EntropyClassifier().get_params(deep=False)) - {"verbose"}
 
 
 KNOWN = [
@@ -423,11 +417,6 @@ def test_weights_that_only_the_model_denies_are_refused(saved, tmp_path):
             verify(folder)
 
 
-def test_temperatures_are_normal_numbers_with_normal_inverses():
-    tiny = float(np.finfo(np.float32).tiny)
-    assert (tiny, 1 / tiny) == reader.TEMPERATURES
-
-
 def test_names_do_not_depend_on_the_version_of_python(tmp_path):
     # Unicode 15, of Python 3.12, has this character; Unicode 14, of Python 3.11, does not. The other is in neither.
     heart, unknown = "\U0001fa77", "\u0378"
@@ -467,11 +456,6 @@ def test_chains_made_from_cuts_hold_lower_limits_only():
     model.predicates = {}
     with pytest.raises(VerificationError, match="no lower limit of a column"):
         consistency._check_made_groups(model)
-
-
-def test_shares_and_counts_take_their_ends():
-    assert [settings._share(value) for value in (0, 1, 1.1, -0.1, True, "1")] == [True, True, *[False] * 4]
-    assert [settings._whole(0)(value) for value in (0, 5, -1, True, 1.0)] == [True, True, *[False] * 3]
 
 
 def test_bags_need_a_committee_of_three_or_more(cases, tmp_path):
