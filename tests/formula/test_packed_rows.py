@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import UnknownConcept
 from logiclens.formula.packed_rows import BLOCK, PackedRows, pack, popcount
 from tests.strategies import boolean_rows
 
@@ -102,9 +102,3 @@ def test_unknown_columns_are_named():
         pack({"a": [True]}, only=["x"])
     with pytest.raises(UnknownConcept, match=r"no concept 'x'\. Known concepts: 'a'\."):
         PackedRows.of([[True]], ["a"]).column("x")
-
-
-def test_names_that_clash_are_refused():
-    # One of the two columns could never be reached, and formulas would be judged on the other without a word.
-    with pytest.raises(LogicLensError, match="'a'"):
-        PackedRows.of([[True, False]], ["a", "a"])

@@ -16,7 +16,6 @@ from logiclens.formula.dnf import Complement
 from logiclens.verify import Refuted, Unusable, claim, consistency, network, reader, units, verify
 from logiclens.verify.files import Fields
 from logiclens.verify.network import Head, Linear
-from logiclens.verify.predicates import excludes, implies
 from logiclens.verify.records import Claim, Cutting, Domain, Membership, Predicate
 from logiclens.verify.report import columns_text, meaning_text, printable
 from tests.oracles.compiled import saved_compiled
@@ -196,12 +195,6 @@ def test_concepts_stand_in_the_order_of_training(model, words):
     consistency._check_sequence(sequence("low", "high", "gap", "group", low=LOW, high=HIGH, gap=GAP))
     with pytest.raises(Refuted, match=words):
         consistency._check_sequence(model)
-
-
-def test_durations_are_compared_by_their_length():
-    day, two = Predicate("a", ">=", "1 days"), Predicate("a", "<", "1 days")
-    assert implies(Predicate("a", ">=", "2 days"), day)
-    assert excludes(day, two)
 
 
 # Fields --------------------------------------------------------------------------------------------------------------
