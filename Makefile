@@ -14,7 +14,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup postgres reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
+.PHONY: setup postgres reference demo test test-fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
 	bench-domination bench-ablation bench-side-by-side bench-scale bench-paper bench-mutation clean
 
 setup: $(READY)
@@ -55,12 +55,6 @@ test-browser: setup docs
 # Every example of the property tests, of which `make test` draws a part.
 test-fuzz: setup
 	$(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=full --ignore tests/browser
-
-# The campaign of tests/fuzz: hostile tables, settings, folders, formulas and names, until the time is over. It replays
-# saved cases first, saves new failing ones in .fuzz and adds its counts to benchmarks/results/fuzz.json.
-MINUTES ?= 30
-fuzz: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign --minutes $(MINUTES)
 
 # Spark, and workers that are killed.
 test-slow: setup

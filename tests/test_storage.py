@@ -104,13 +104,12 @@ def test_a_disk_that_fails_is_told_in_a_sentence(tmp_path, monkeypatch, number, 
 
 
 def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
-    steps = []
-    for name in ("fsync", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (steps.append(name), real(*args)))
-    write_whole(tmp_path / "plain", b"x")
-    write_whole(tmp_path / "synced", b"x", sync=True)
-    assert steps == ["replace", "fsync", "replace"]
+    steps, sync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (steps.append(os.fstat(file).st_size), sync(file)))
+    monkeypatch.setattr(os, "replace", lambda *names: (steps.append("replace"), replace(*names)))
+    assert write_whole(str(tmp_path / "plain"), b"12345") == tmp_path / "plain"
+    write_whole(tmp_path / "synced", b"12345", sync=True)
+    assert steps == ["replace", 5, "replace"]
 
 
 def test_a_reader_never_sees_half_a_file(tmp_path):
@@ -683,21 +682,6 @@ def test_no_descriptor_stays_open(folder, tmp_path):
     assert open_descriptors() == before
 
 
-def test_only_folders_themselves_are_locked(tmp_path):
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "model.json").write_bytes(b"kept")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "inner").rename(tmp_path / "elsewhere" / "inner")
-    link, file = tmp_path / ".link.0123abcd.logiclens-part", tmp_path / ".file.0123abcd.logiclens-part"
-    link.symlink_to(tmp_path / "elsewhere")
-    file.write_bytes(b"a file")
-    write_whole(tmp_path / "new", b"x")
-    assert (tmp_path / "elsewhere" / "inner" / "model.json").read_bytes() == b"kept"
-    for path in (link, file):
-        with pytest.raises(NotADirectoryError):
-            storage._lock(path)
-
-
 def test_a_folder_replaced_while_it_is_locked_is_not_locked(tmp_path, monkeypatch):
     path, real = workspace(tmp_path, "file"), storage.fcntl.flock
 
@@ -725,20 +709,6 @@ def test_a_forked_process_leaves_the_workspace_to_its_parent(tmp_path):
     assert part.read_bytes() == b"x"
     block.__exit__(None, None, None)
     assert content_of(tmp_path) == {"file": b"x"}
-    assert os.listdir(tmp_path) == ["file"]
-
-
-def test_workspaces_and_scratch_folders_are_private(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
-    before = os.umask(0)
-    try:
-        with storage.scratch_folder() as scratch:
-            assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
-        with replacing(tmp_path / "file") as part:
-            assert stat.S_IMODE(part.parent.stat().st_mode) == 0o700
-            part.write_bytes(b"x")
-    finally:
-        os.umask(before)
     assert os.listdir(tmp_path) == ["file"]
 
 
@@ -794,25 +764,6 @@ def test_json_that_can_be_read_in_two_ways_is_refused(tmp_path, text, words):
         storage.read_json(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("name", ["model.json", "weights.safetensors", "certificate.json", "result.json"])
-def test_files_of_a_model_are_regular_and_of_bounded_size(folder, monkeypatch, name):
-    size = (folder / name).stat().st_size
-    assert storage.MOST_BYTES[name] == {"weights.safetensors": 2**30, "result.json": 2**28}.get(name, 2**25)
-    monkeypatch.setitem(storage.MOST_BYTES, name, size)
-    assert open_folder(folder).files[name] == (folder / name).read_bytes()
-    monkeypatch.setitem(storage.MOST_BYTES, name, size - 1)
-    with pytest.raises(LogicLensError, match=f"has more than {size - 1:,} bytes"):
-        open_folder(folder)
-    (folder / name).unlink()
-    os.mkfifo(folder / name)
-    with pytest.raises(LogicLensError, match="is not a regular file"):
-        open_folder(folder)
-    (folder / name).unlink()
-    (folder / name).symlink_to(name)
-    with pytest.raises(LogicLensError, match="cannot be read: Too many levels"):
-        open_folder(folder)
-
-
 def test_a_model_takes_new_names_empty_folders_and_models(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     for path in (folder, tmp_path / "empty", tmp_path / "new" / "deep"):
@@ -847,28 +798,6 @@ def test_an_exact_model_needs_its_certificate(folder):
         open_folder(folder)
 
 
-def test_files_are_read_from_the_folder_that_was_opened(folder, monkeypatch):
-    real, moved, expected = storage._read_file, folder.with_name("moved"), open_folder(folder).files
-
-    def replaced_meanwhile(name, descriptor, path):
-        if folder.exists():
-            folder.rename(moved)
-        return real(name, descriptor, path)
-
-    monkeypatch.setattr(storage, "_read_file", replaced_meanwhile)
-    assert storage._files_of(folder) == expected
-
-
-def test_two_folders_exchange_their_names(tmp_path):
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_text(name)
-    storage.exchange(tmp_path / "one", tmp_path / "other")
-    assert [(tmp_path / name / "file").read_text() for name in ("one", "other")] == ["other", "one"]
-    with pytest.raises(FileNotFoundError):
-        storage.exchange(tmp_path / "one", tmp_path / "none")
-
-
 @pytest.mark.parametrize("was_there", [True, False])
 def test_a_faster_writer_is_replaced_without_exchange(tmp_path, monkeypatch, was_there):
     real, faster = os.rename, []
@@ -897,57 +826,12 @@ def test_what_took_the_place_of_a_moved_folder_stays(tmp_path):
     (tmp_path / "folder").mkdir()
     storage.clear_leftovers(tmp_path)
     assert content_of(tmp_path / "folder") == {}
-    storage._remove(tmp_path / "nowhere")
-
-
-def test_all_bytes_are_in_the_file_before_it_is_synced(tmp_path, monkeypatch):
-    sizes, real = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (sizes.append(os.fstat(descriptor).st_size), real(descriptor)))
-    write_whole(tmp_path / "file", b"12345", sync=True)
-    assert sizes == [5]
-
-
-def test_what_was_written_is_returned_and_as_readable_as_asked(tmp_path):
-    assert write_whole(str(tmp_path / "file"), "x") == tmp_path / "file"
-    before = os.umask(0o077)
-    try:
-        made_folder(tmp_path / "folder")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700
-
-
-def test_only_what_asks_for_it_is_synced(tmp_path, monkeypatch):
-    synced = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    with open_whole(tmp_path / "file") as file:
-        file.write(b"x")
-    assert synced == []
-    with open_whole(tmp_path / "file", sync=True) as file:
-        file.write(b"x")
-    assert len(synced) == 1
-
-
-def test_the_model_goes_first_when_a_folder_is_removed(tmp_path, monkeypatch):
-    for place in ("model", "moved-away/model"):
-        (tmp_path / "space" / place).mkdir(parents=True)
-        (tmp_path / "space" / place / "model.json").write_text("{}")
-    monkeypatch.setattr(storage.shutil, "rmtree", lambda folder, ignore_errors: None)
-    storage._remove(tmp_path / "space")
-    assert list((tmp_path / "space").rglob("model.json")) == []
 
 
 def test_a_certificate_beside_a_model_that_is_not_exact(folder):
     edit(folder / "model.json", lambda content: content.update(exact=False), seal=True)
     with pytest.raises(LogicLensError, match=r"holds a certificate, but .* says that the model is not exact"):
         open_folder(folder)
-
-
-def test_a_reader_looks_again_only_where_a_folder_changed(folder, tmp_path):
-    assert storage._was_replaced(folder, None) is True
-    assert storage._was_replaced(folder, storage._identity(folder)) is False
-    assert storage._was_replaced(tmp_path / "none", storage._identity(folder)) is True
-    assert storage._was_replaced(tmp_path / "none", None) is False
 
 
 # Names that no file can have -----------------------------------------------------------------------------------------

@@ -203,31 +203,6 @@ def test_no_cube_names_two_nested_cuts_of_a_column(seed, exact):
 # Only the rows that train --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
-def test_the_estimator_cuts_by_the_rows_that_train_alone(seed):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"u": rng.random(200), "v": rng.random(200)})
-    target = np.where(frame["u"] + 0.2 * rng.random(200) > 0.6, "high", "low")
-    model = EntropyClassifier(epochs=2, set_aside=0.3).fit(frame, target)
-    held = model.set_aside_.places
-    trains = np.setdiff1d(np.arange(200), held)
-    assert len(held) == pytest.approx(60, abs=1)
-    alone = Booleaniser().fit(frame.iloc[trains], target[trains])
-    assert model.concept_names_ == tuple(alone.predicates_)
-    assert model.booleaniser_.predicates_ == alone.predicates_
-    # With the held-out rows the cuts would be others: the assertions above say something.
-    assert Booleaniser().fit(frame, target).predicates_ != alone.predicates_
-    # Where they choose the epoch, they may be anything.
-    for values, labels in (
-        (frame.iloc[held], target[held]),
-        (frame.iloc[held] + 1_000, target[held]),
-        (frame.iloc[held], np.where(target[held] == "high", "low", "high")),
-    ):
-        given_held = EntropyClassifier(epochs=2).fit(frame.iloc[trains], target[trains], held_out=(values, labels))
-        assert given_held.concept_names_ == model.concept_names_
-        assert given_held.parts_ == {"train": len(trains), "validation": len(held)}
-
-
 def test_inner_folds_are_cut_without_their_test_rows():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"u": rng.random(200), "v": rng.random(200)})

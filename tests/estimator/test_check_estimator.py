@@ -111,16 +111,6 @@ def test_clones_and_pickles_are_the_same_estimator():
 # Labels and classes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [-1.0, 1.0], [False, True], [10, 20]])
-def test_labels_come_back_as_they_were(labels):
-    frame, label = patients()
-    y = np.array(labels)[(label == "ill").astype(int)]
-    model = EntropyClassifier(epochs=60, committee=1).fit(frame, y)
-    assert model.predict(frame).dtype == y.dtype
-    assert model.classes_.tolist() == labels
-    assert (model.predict(frame) == y).mean() > 0.95
-
-
 def test_several_classes():
     bunch = load_iris(as_frame=True)
     names = bunch.target_names[bunch.target]

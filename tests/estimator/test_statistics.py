@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.errors import LogicLensError
 from logiclens.estimator import EntropyClassifier
-from logiclens.estimator.prepare import prepare
 from logiclens.formula.dnf import DNF, Complement
 
 RNG = np.random.default_rng(5)
@@ -35,39 +33,6 @@ def test_a_stratified_share_is_held_out_from_training_and_choice(model):
     for label, count in pd.Series(LABELS).value_counts().items():
         assert counts[label] == round(0.25 * count)
     assert model.table_.n_counted == N - len(aside.places) == sum(model.parts_.values())
-
-
-def test_parts_share_no_row_and_leave_none_out():
-    values = RNG.permutation(np.linspace(0, 1, 300))[:, None]
-    model = EntropyClassifier(None, epochs=2, set_aside=0.3).fit(values, LABELS[:300])
-    seen = {}
-    ready = prepare(values, LABELS[:300], None, None, booleaniser=None, shares=(0.3, 0.2), seed=0)
-    for name, part in (("train", ready.train), ("validation", ready.validation), ("aside", ready.aside.table)):
-        seen[name] = set(part.values[:, 0].tolist())
-    assert not seen["train"] & seen["validation"]
-    assert not (seen["train"] | seen["validation"]) & seen["aside"]
-    assert set.union(*seen.values()) == set(values[:, 0].tolist())
-    assert set(ready.table.values[:, 0].tolist()) == seen["train"] | seen["validation"]
-    assert set(model.table_.values[:, 0].tolist()) == seen["train"] | seen["validation"]
-    assert (values[ready.aside.places, 0] == ready.aside.table.values[:, 0]).all()
-
-
-def test_cuts_are_found_on_the_rows_that_train(monkeypatch):
-    given = []
-    fit_columns = Booleaniser.fit_columns
-
-    def spy(self, columns, *rest):
-        given.append({column.name: column for column in columns})
-        return fit_columns(self, columns, *rest)
-
-    monkeypatch.setattr(Booleaniser, "fit_columns", spy)
-    frame = FRAME.assign(uid=RNG.permutation(N) + 0.5)
-    model = EntropyClassifier(epochs=2, set_aside=0.25).fit(frame, LABELS)
-    trained = [set(columns["uid"].values.tolist()) for columns in given]
-    assert max(map(len, trained)) == model.parts_["train"] == N - len(model.set_aside_.places)
-    assert not set.union(*trained) & set(frame["uid"].iloc[model.set_aside_.places])
-    # Once on all of these rows, and again without each of the five groups.
-    assert sorted(len(rows) for rows in trained) == pytest.approx([300] * 5 + [375], abs=2)
 
 
 def test_statistics_are_those_of_the_rows_set_aside(model):

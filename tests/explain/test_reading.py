@@ -8,13 +8,13 @@ import threading
 import numpy as np
 import pytest
 import torch
+from logiclens.nn.committee import Committee
 from torch import nn
 
 from logiclens.concepts import ConceptTable
 from logiclens.errors import LogicLensError
 from logiclens.explain import explain_all, explain_local, read
 from logiclens.nn import EntropyLogicLayer, EntropyNet, LinearIndependent
-from logiclens.nn.committee import Committee
 from logiclens.train.threads import threads_for
 from tests.at_once import at_once
 from tests.rigged import GRID, NAMES, xor_net

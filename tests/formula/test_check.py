@@ -234,46 +234,6 @@ def test_groups_take_rows_away_from_a_formula() -> None:
     assert "'b' is in (a & ~b), but never matters" in result.reason
 
 
-def test_a_chain_binds_rows_on_both_sides_of_a_step() -> None:
-    formula = parse("~a & ~b")
-    assert not formula.check("increasing in 'b'").holds
-    # b asks for a, and without a the row before the step is all there is.
-    assert formula.check("increasing in 'b'", groups=Groups(implied=[["a", "b"]])).holds
-    assert not formula.check("increasing in 'a'", groups=Groups(implied=[["a", "b"]])).holds
-
-
-def test_two_concepts_can_exclude_each_other_through_a_third() -> None:
-    groups = Groups(exclusive=[["through", "b"]], implied=[["through", "a"]])
-    assert not parse("a & ~b").check("increasing in 'b'").holds
-    assert parse("a & ~b").check("increasing in 'b'", groups=groups).holds
-
-
-def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
-    meaning = {"two": Predicate("x", ">=", 2), "three": Predicate("x", ">=", 3), "on": Predicate("flag", "==", True)}
-    rules = RuleSet((Rule("yes", parse("three & ~on"), (0.5,)),), meaning, Groups([["two", "on"]]))
-    assert rules.check("increasing in 'on'").holds
-    both = RuleSet((Rule("yes", parse("three & on"), (0.5,)),), meaning, Groups([["two", "on"]]))
-    assert both.check("implies False").holds
-    # A flag that must be true keeps x below 2, though no formula looks at the flag.
-    forced = {**meaning, "off": Predicate("flag", "==", False)}
-    never = RuleSet((Rule("yes", parse("three"), (0.5,)),), forced, Groups([["two", "on"]], [["on", "off"]]))
-    assert never.check("implies False").holds
-
-
-def test_a_group_can_bar_one_step_but_allow_two() -> None:
-    meaning = {"low": Predicate("x", "<", 2), "two": Predicate("x", "==", 2)}
-    # With b, x cannot be 2, but it can pass from below to above.
-    rules = RuleSet((Rule("yes", parse("b & low"), (0.5,)),), meaning, Groups([["two", "b"]]))
-    result = rules.check("increasing in 'x'")
-    assert not result.holds
-    assert result.classes[0].reason == "where b is true, it holds if x is below 2, and fails if x is at least 2"
-    # A chain that the column itself would not ask for leaves out what it forbids.
-    chain = RuleSet((Rule("yes", parse("low | two"), (0.5, 0.5)),), meaning, Groups(implied=[["low", "two"]]))
-    assert chain.check("decreasing in 'x'").holds
-    assert chain.check("increasing in 'x'").classes[0].reason == "it holds if x is below 2, and fails if x is above 2"
-    assert chain.check("implies low").holds
-
-
 def test_the_result_reads_as_sentences() -> None:
     rules = RuleSet((Rule("yes", parse("rich & ~old"), (0.9,)), Rule("no", parse("poor"), (0.9,))), INCOME)
     assert str(rules.check("monotone in 'income'")) == (
@@ -361,18 +321,6 @@ def test_a_column_of_dates_has_an_order() -> None:
     )
 
 
-def test_a_missing_value_satisfies_no_comparison() -> None:
-    assert dated("bare & (heavy | light)").check("implies False").holds
-    assert dated("heavy").check("implies ~bare").holds
-    assert dated("True").check("implies bare | heavy | light").holds
-    # Where the rules ask for missing values, a row may have none.
-    assert dated("True").check("implies heavy | light").classes[0].reason == (
-        "it fires where bmi is missing, and heavy | light does not hold there"
-    )
-    without = RuleSet((Rule("yes", DNF.true, (0.5,)),), {name: DATED[name] for name in ("heavy", "light")})
-    assert without.check("implies heavy | light").holds
-
-
 def test_a_missing_value_shows_the_use_of_a_column() -> None:
     assert dated("bare").check("never uses 'bmi'").classes[0].counterexample.told == (
         "it holds if bmi is missing, and fails if bmi is not missing"
@@ -402,27 +350,12 @@ def test_a_missing_other_column_is_said_to_be_missing() -> None:
     )
 
 
-def test_a_group_can_rule_out_that_a_value_is_missing() -> None:
-    """What is missing is not heavy, so that a group which asks for both leaves no missing value."""
-    never = Groups(implied=[["heavy", "bare"]])
-    assert dated("True", never).check("implies heavy | light").holds
-    assert dated("bare", never).check("implies False").holds
-    assert "never matters" in dated("bare", never).check("never uses 'bmi'").classes[0].reason
-
-
 def test_texts_and_dates_of_one_column_have_no_order() -> None:
     meaning = {"new": Predicate("on", ">=", "2021-03-01"), "text": Predicate("on", "==", "2021-03-01")}
     rules = RuleSet((Rule("yes", parse("new & ~text"), (0.9,)),), meaning)
     with pytest.raises(LogicLensError, match="'on' is compared with texts, which have no order: name a condition"):
         rules.check("monotone in 'on'")
     assert RuleSet((Rule("yes", parse("text"), (0.9,)),), meaning).check("implies new").holds
-
-
-def test_a_value_asked_for_twice_is_a_step_each_way() -> None:
-    rules = RuleSet((Rule("yes", parse("five"), (0.9,)),), {"five": Predicate("dose", "==", 5)})
-    assert not rules.check("increasing in 'dose'").holds
-    assert not rules.check("decreasing in 'dose'").holds
-    assert rules.check("increasing in 'five'").holds
 
 
 @pytest.mark.parametrize(

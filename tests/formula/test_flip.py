@@ -197,13 +197,6 @@ def test_concepts_that_exclude_each_other_are_one_change() -> None:
     assert flip.row_after == {"one": False, "two": True, "three": False, "smoker": True}
 
 
-def test_an_unused_concept_gives_way_to_one_excluding_it() -> None:
-    rules = rules_of("two", predicates={}, groups=Groups([["two", "three"]]))
-    flip = rules.flip({"two": 0, "three": 1})
-    assert flip.row_after == {"two": True, "three": False}
-    assert not rules.flip({"two": 0, "three": 1}, frozen=["three"]).possible
-
-
 def test_one_column_outweighs_any_number_of_its_concepts() -> None:
     cuts = {f"from {cut}": Predicate("age", ">=", cut) for cut in (20, 30, 40, 50, 60, 70)}
     every_cut = " & ".join(f'"{name}"' for name in cuts)
@@ -212,15 +205,6 @@ def test_one_column_outweighs_any_number_of_its_concepts() -> None:
     flip = rules.flip({"age": 80, "a": 0, "b": 0, "never": 0}, to="c0")
     assert str(flip) == "None -> c0, if age is below 20 (it is 80)"
     assert len(flip.changes[0].concepts) == 6
-
-
-def test_a_group_binds_the_other_cuts_of_a_column_too() -> None:
-    meaning = {"two": Predicate("x", ">=", 2), "three": Predicate("x", ">=", 3), "on": Predicate("flag", "==", True)}
-    rules = rules_of("three", predicates=meaning, groups=Groups([["two", "on"]]))
-    # From 3 on, x is at least 2 as well, which the flag rules out.
-    flip = rules.flip({"x": 1, "flag": True})
-    assert [change.columns for change in flip.changes] == [("x",), ("flag",)]
-    assert not rules.flip({"x": 1, "flag": True}, frozen=["flag"]).possible
 
 
 def test_a_frozen_concept_keeps_the_column_on_its_side() -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.errors import FormulaTooLarge, LogicLensError
-from logiclens.formula import DNF, Cube, Literal, TruthTable, minimisation, minimise
-from logiclens.formula.cube_array import CubeArray
+from logiclens.formula import DNF, Cube, Literal, TruthTable, minimise
 from logiclens.formula.minimisation import (
     essential,
     isop,
@@ -62,11 +61,6 @@ def test_cubes_of_a_sum_of_products_are_prime_and_needed(interval):
         assert not rows_in(lower, n) <= rest
 
 
-def test_constants_are_sums_of_products():
-    assert isop(0, 0b1111, 2) == []
-    assert isop(0b1000, 0b1111, 2) == [(0, 0)]
-
-
 def test_more_cubes_than_the_limit_are_refused():
     # Parity of four concepts has eight cubes, and none can be joined.
     parity = sum(1 << r for r in range(16) if r.bit_count() % 2)
@@ -89,24 +83,6 @@ def test_every_order_of_concepts_gives_a_sum_of_products(n, data):
         for cube in formula:
             for literal in cube:
                 assert (np.array(meaning(DNF([cube.without(literal)]), NAMES[:n])) & ~yes & ~free).any()
-
-
-def test_free_rows_shorten_the_sums_of_a_complete_table(monkeypatch):
-    # One row answered yes and one answered no: a single literal tells them apart, before anything is improved.
-    monkeypatch.setattr(minimisation, "PASSES", 0)
-    for yes_row, no_row in ((0, 15), (3, 7), (12, 10)):
-        yes, known = np.zeros(16, dtype=bool), np.zeros(16, dtype=bool)
-        yes[yes_row] = known[yes_row] = known[no_row] = True
-        assert sum_cover(yes, known).lengths.tolist() == [1]
-
-
-def test_several_orders_are_tried():
-    # Ordering the concepts of this function badly takes a sum of products of more cubes than need be.
-    yes = np.random.default_rng(0).random(256) < 0.5
-    found = sums_of_products(yes, np.zeros(256, dtype=bool))
-    assert len({int(cubes.lengths.sum()) for cubes in found}) > 1
-    shortest = min(int(cubes.lengths.sum()) for cubes in found)
-    assert int(sum_cover(yes, np.ones(256, dtype=bool)).lengths.sum()) < shortest
 
 
 @given(st.integers(1, 5), st.data())
@@ -216,8 +192,3 @@ def test_a_table_of_the_wrong_size_is_refused():
         minimise_complete([True], [f"c{j}" for j in range(21)])
     with pytest.raises(LogicLensError, match="names must differ"):
         minimise_complete([True, False, True, True], ["a", "a"])
-
-
-def test_no_cube_is_an_array_too():
-    assert len(CubeArray.none(3)) == 0
-    assert CubeArray.none(3).cubes(["a", "b", "c"]) == []

@@ -20,8 +20,6 @@ from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.minimisation import (
     Minimum,
     cheapest_cover,
-    covering_primes,
-    greedy_cover,
     minimise_complete,
     minimum_cover,
     observed_cover,
@@ -168,12 +166,6 @@ def espresso_literals(on: np.ndarray, off: np.ndarray) -> int:
     return sum(value != 3 for cube, out in cover if out[0] for value in cube)
 
 
-@examples(60)
-@given(table=mixed_tables(max_concepts=6))
-def test_no_longer_than_espresso(table):
-    assert minimise(table).formula.n_literals <= espresso_literals(table.on, table.off)
-
-
 @pytest.mark.parametrize("n_concepts", [6, 7, 8])
 @pytest.mark.parametrize("share_known", [0.4, 0.7, 1.0])
 def test_no_longer_than_espresso_on_random_functions(n_concepts, share_known):
@@ -199,11 +191,6 @@ def random_function(seed: int, n_concepts: int, share_known: float) -> TruthTabl
 
 
 # Never wrong
-
-
-@given(truth_tables(max_concepts=6))
-def test_minimised_agrees_on_every_cared_row(table):
-    assert right_on_every_cared_row(minimise(table).formula, table)
 
 
 @pytest.mark.parametrize("n_concepts", [11, 12, 13, 20, 64, 70])
@@ -247,42 +234,13 @@ def test_no_longer_than_sympy(table):
     assert found.formula.n_literals <= sympy_literals(table.names, rows_of(table.on), rows_of(table.off))
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("share_known", [0.3, 0.7, 1.0])
-def test_no_longer_than_sympy_on_six_concepts(seed, share_known):
-    rng = np.random.default_rng(seed)
-    rows = np.array(every_row(6))[rng.random(64) < share_known]
-    table = TruthTable.of(rows, list("uvwxyz"), rng.random(len(rows)) < 0.5)
-    found = minimise(table)
-    assert right_on_every_cared_row(found.formula, table)
-    assert found.formula.n_literals <= sympy_literals(table.names, rows_of(table.on), rows_of(table.off))
-
-
-@given(truth_tables(max_concepts=4))
-def test_proved_means_that_no_shorter_formula_exists(table):
-    found = minimise(table)
-    assert found.proved
-    best = cheapest(rows_of(table.on), rows_of(table.off), len(table.names))
-    assert (found.formula.n_literals, len(found.formula)) == best
-
-
-def test_proved_on_full_tables_of_four_concepts():
-    # Every row is cared for here, which random tables with repetitions rarely reach.
-    for seed in range(40):
-        decided = np.random.default_rng(seed).random(16) < 0.5
-        table = TruthTable.of(every_row(4), list("abcd"), decided)
-        found = minimise(table)
-        assert found.proved
-        assert meaning(found.formula, list("abcd")) == decided.tolist()
-        assert (found.formula.n_literals, len(found.formula)) == cheapest(rows_of(table.on), rows_of(table.off), 4)
-
-
 def test_partly_known_tables_of_four_concepts_are_solved():
     # With don't-cares there are often several covers with the fewest literals: the one with fewer cubes is due.
     solved = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        known = rng.random(16) < 0.6
+        # On each fifth table every row is cared for.
+        known = rng.random(16) < (0.6 if seed % 5 else 1)
         table = TruthTable.of(np.array(every_row(4))[known], list("abcd"), rng.random(known.sum()) < 0.5)
         if len(table.on) == 0 or len(table.off) == 0:
             continue
@@ -291,19 +249,6 @@ def test_partly_known_tables_of_four_concepts_are_solved():
         assert (found.n_literals, len(found)) == best
         solved += best[1] > 1
     assert solved > 50
-
-
-def test_partly_known_tables_are_solved_with_the_fewest_negations():
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        known = rng.random(16) < 0.6
-        table = TruthTable.of(np.array(every_row(4))[known], list("abcd"), rng.random(known.sum()) < 0.5)
-        if len(table.on) == 0 or len(table.off) == 0:
-            continue
-        found = minimise(table, positive=True).formula
-        negations = sum(not literal.positive for cube in found for literal in cube)
-        best = cheapest(rows_of(table.on), rows_of(table.off), 4, count_negations=True)
-        assert (found.n_literals, negations, len(found)) == best
 
 
 def test_fewer_literals_come_before_fewer_cubes():
@@ -341,14 +286,6 @@ def test_planted_formulas_are_recovered(n_concepts):
         found = minimise(table).formula
         assert found.equivalent(hidden)
         assert found.n_literals <= hidden.n_literals
-
-
-def test_planted_formula_is_found_among_many_concepts():
-    hidden = DNF([Cube([Literal("c7"), Literal("c41", False)]), Cube([Literal("c63")])])
-    rng = np.random.default_rng(0)
-    rows, names = rng.random((1500, 70)) < 0.5, [f"c{j}" for j in range(70)]
-    table = TruthTable.of(rows, names, answers(hidden, names, rows))
-    assert minimise(table).formula == hidden
 
 
 def test_constants_need_no_literal():
@@ -419,27 +356,6 @@ def test_all_primes_are_the_shortest_cubes_of_the_table(drawn):
         and any(cube_holds(cube, dict(zip(drawn.names, row, strict=True))) for row in on)
     }
     assert set(all_primes(table.on, table.off).cubes(drawn.names)) == expected
-
-
-@pytest.mark.parametrize("n_concepts", [5, 14, 66])
-def test_expanded_primes_cover_all_and_cannot_lose_a_literal(n_concepts):
-    table = random_table(1, n_concepts, n_rows=150, flip=0.3)
-    on, off = rows_of(table.on), rows_of(table.off)
-    found = expanded_primes(table.on, table.off, np.ones(len(on)))
-    formula = DNF(found.cubes(table.names))
-    assert len(formula) == len(found)
-    assert all(answers(formula, table.names, on))
-    assert not any(answers(formula, table.names, off))
-    for cube in formula:
-        for literal in cube:
-            assert any(answers(DNF([cube.without(literal)]), table.names, off))
-
-
-def test_rows_beyond_the_effort_are_still_covered():
-    table = random_table(2, n_concepts=14, n_rows=200, flip=0.3)
-    few = expanded_primes(table.on, table.off, np.ones(len(table.on)), heaviest=1)
-    assert all(answers(DNF(few.cubes(table.names)), table.names, rows_of(table.on)))
-    assert len(few) < len(expanded_primes(table.on, table.off, np.ones(len(table.on))))
 
 
 @given(dnfs(max_cubes=6))
@@ -520,38 +436,6 @@ def test_only_a_solver_that_ended_proves(monkeypatch, status, proved):
 
 
 @examples(60)
-@given(st.integers(0, 10_000), st.integers(1, 90), st.integers(1, 12))
-def test_greedy_cover_takes_the_most_rows_for_its_literals(seed, n_rows, n_concepts):
-    # The plain way: count what every cube adds, in each step anew.
-    rng = np.random.default_rng(seed)
-    rows = rng.random((n_rows, n_concepts)) < 0.5
-    cubes = CubeArray(rng.random((30, n_concepts)) < 0.4, rng.random((30, n_concepts)) < 0.5)
-    cubes = cubes.take(np.flatnonzero(cubes.lengths > 0))
-    rows = rows[cubes.covers(rows).any(axis=1)]
-    covers, cost = cubes.covers(rows), cubes.lengths + 1
-    plain: list[int] = []
-    while not covers[:, plain].any(axis=1).all():
-        plain.append(int(np.argmax(covers[~covers[:, plain].any(axis=1)].sum(axis=0) / cost)))
-    for cube in sorted(plain, key=lambda c: -cost[c]):
-        rest = [other for other in plain if other != cube]
-        plain = rest if covers[:, rest].any(axis=1).all() else plain
-    found = greedy_cover(cubes.covers_packed(packed(rows)), cost, packed(rows))
-    assert found.tolist() == plain
-
-
-@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 150))
-def test_rows_covered_alone_are_those_of_one_cube_only(seed, n_cubes, n_rows):
-    rng = np.random.default_rng(seed)
-    rows = rng.random((n_rows, 4)) < 0.5
-    cubes = CubeArray(rng.random((n_cubes, 4)) < 0.4, rng.random((n_cubes, 4)) < 0.5)
-    found = minimisation.covered_alone(cubes.covers_packed(packed(rows)))
-    covers = cubes.covers(rows)
-    for p in range(n_cubes):
-        alone = covers[:, p] & (covers.sum(axis=1) == 1)
-        assert packed(rows).unpack(found[p]).tolist() == alone.tolist()
-
-
-@examples(60)
 @given(dnfs(max_cubes=6), st.integers(1, 200), st.integers(0, 1000))
 def test_packed_covers_are_the_covers(formula, n_rows, seed):
     names = list("abcde")
@@ -580,33 +464,6 @@ def test_a_cover_too_large_for_one_branch_is_unproved(monkeypatch):
     found = minimise(table)
     assert not found.proved
     assert right_on_every_cared_row(found.formula, table)
-
-
-def test_a_row_on_both_sides_is_a_defect_that_terminates():
-    rows = np.array([[True, False], [False, True]])
-    with pytest.raises(RuntimeError, match="defect of logiclens"):
-        expanded_primes(rows, rows, np.ones(2))
-    with pytest.raises(RuntimeError, match="defect of logiclens"):
-        observed_cover(rows, rows, np.ones(2))
-
-
-def test_expanding_ends_with_its_effort():
-    table = random_table(0, n_concepts=30, n_rows=400, flip=0.5)
-    weight = np.ones(len(table.on))
-    everything = expanded_primes(table.on, table.off, weight)
-    assert len(expanded_primes(table.on, table.off, weight, words=1)) <= 2
-    assert len(expanded_primes(table.on, table.off, weight, at_most=10)) <= 11
-    assert len(everything) > 11
-
-
-def test_what_expanding_leaves_open_is_split():
-    table = random_table(0, n_concepts=30, n_rows=400, flip=0.5)
-    few = expanded_primes(table.on, table.off, np.ones(len(table.on)), at_most=4)
-    assert not few.covers(table.on).any(axis=1).all()
-    cubes = DNF(covering_primes(table.on, table.off, few).cubes(table.names))
-    assert set(few.cubes(table.names)) < set(cubes)
-    assert all(answers(cubes, table.names, rows_of(table.on)))
-    assert not any(answers(cubes, table.names, rows_of(table.off)))
 
 
 def test_noise_beyond_the_effort_gets_a_formula(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logiclens.errors import LogicLensError, UnknownConcept
+from logiclens.errors import UnknownConcept
 from logiclens.formula.packed_rows import BLOCK, PackedRows, pack, popcount
 from tests.strategies import boolean_rows
 
@@ -93,11 +93,6 @@ def test_only_the_columns_asked_for_are_packed():
     assert pack(frame.to_numpy(), ["a", "b", "c"], only=["c"]).matrix().tolist() == [[False], [True]]
 
 
-def test_packed_rows_are_taken_as_they_are():
-    packed = PackedRows.of([[1, 0]], ["a", "b"])
-    assert pack(packed) is packed
-
-
 def test_columns_with_numbers_for_names_are_found_by_their_text():
     assert pack(pd.DataFrame([[1, 0]])).names == ("0", "1")
 
@@ -107,26 +102,3 @@ def test_unknown_columns_are_named():
         pack({"a": [True]}, only=["x"])
     with pytest.raises(UnknownConcept, match=r"no concept 'x'\. Known concepts: 'a'\."):
         PackedRows.of([[True]], ["a"]).column("x")
-
-
-@pytest.mark.parametrize("rows", [True, [True, False], [[[True]]]])
-def test_rows_must_be_a_matrix(rows):
-    with pytest.raises(LogicLensError, match=rf"matrix \[rows, concepts\], got {np.ndim(rows)} dimension"):
-        PackedRows.of(rows, ["a"])
-
-
-def test_widths_must_fit():
-    with pytest.raises(LogicLensError, match="1 names were given for 2 columns"):
-        PackedRows.of([[True, False]], ["a"])
-
-
-def test_names_that_clash_are_refused():
-    # One of the two columns could never be reached, and formulas would be judged on the other without a word.
-    with pytest.raises(LogicLensError, match="'a'"):
-        PackedRows.of([[True, False]], ["a", "a"])
-
-
-@pytest.mark.parametrize("value", [0.5, np.nan, 2, "yes"])
-def test_values_must_be_boolean(value):
-    with pytest.raises(LogicLensError, match="must be Boolean"):
-        PackedRows.of(np.array([[value]]), ["a"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,9 +10,8 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.explain import read
 from logiclens.formula import counted_rows as counted_module
 from logiclens.formula.counted_rows import CountedRows, distinct
-from logiclens.formula.cube_array import CubeArray
 from logiclens.formula.packed_rows import MAX_PLANES, PackedWeights, pack_columns
-from logiclens.formula.primes import all_primes, packed
+from logiclens.formula.primes import all_primes
 from tests.examples import examples
 from tests.rigged import GRID, NAMES, xor_net
 
@@ -78,38 +76,6 @@ def test_many_classes_are_counted_cell_by_cell():
     assert table.counted() is table.counted()
 
 
-@examples(60)
-@given(st.integers(1, 9), st.integers(1, 150), st.integers(0, 2**32 - 1))
-def test_cubes_fire_packed_as_they_do_plainly(n_concepts, n_rows, seed):
-    rng = np.random.default_rng(seed)
-    used = rng.random((30, n_concepts)) < 0.4
-    cubes, rows = CubeArray(used, (rng.random(used.shape) < 0.5) & used), rng.random((n_rows, n_concepts)) < 0.5
-    fires = cubes.covers(rows)
-    found = packed(rows)
-    assert (np.stack([found.unpack(row) for row in cubes.covers_packed(found)], axis=1) == fires).all()
-
-
-@examples(60)
-@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_prime_cubes_equal_those_of_an_exhaustive_search(n, seed):
-    rng = np.random.default_rng(seed)
-    grid = np.array([[(r >> j) & 1 for j in range(n)] for r in range(2**n)], dtype=bool)
-    kind = rng.integers(0, 3, len(grid))
-    on, off = grid[kind == 1], grid[kind == 0]
-    digits = np.array(np.unravel_index(np.arange(3**n), (3,) * n)).T
-    cubes = CubeArray(digits < 2, digits == 1)
-    implicant = ~cubes.covers(off).any(axis=0) if len(off) else np.ones(3**n, dtype=bool)
-    wanted = set()
-    for p in np.flatnonzero(implicant & (cubes.covers(on).any(axis=0) if len(on) else False)):
-        shorter = [digits[p].copy() for _ in np.flatnonzero(digits[p] < 2)]
-        for one, j in zip(shorter, np.flatnonzero(digits[p] < 2), strict=True):
-            one[j] = 2
-        if not any(implicant[np.ravel_multi_index(one, (3,) * n)] for one in shorter):
-            wanted.add(tuple(digits[p]))
-    found = all_primes(on, off)
-    assert {tuple(np.where(u, v.astype(int), 2)) for u, v in zip(found.used, found.value, strict=True)} == wanted
-
-
 def test_equal_rows_are_sent_once_and_answered_alike():
     rows = np.concatenate([GRID, GRID[:5], GRID[3:9]])
     sent: list[int] = []
@@ -123,13 +89,6 @@ def test_equal_rows_are_sent_once_and_answered_alike():
     assert (reading.seen.bits == GRID.astype(bool)).all()
     assert reading.seen.weight.sum() == weight.sum()
     assert (reading.seen.labels.sum(axis=1) == reading.seen.weight).all()
-
-
-def test_what_a_table_keeps_cannot_be_written_to():
-    table = ConceptTable(GRID, NAMES, GRID[:, 0])
-    for array in (*table.distinct, table.counted().counts, table.counted().total, table.counted().keys):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
 
 
 def test_no_concepts_have_one_prime_cube_or_none():

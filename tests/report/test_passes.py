@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from logiclens.nn.committee import Committee
 
 from logiclens.cli import explain
 from logiclens.cli.options import ExplainOutputs
 from logiclens.cli.output import Printer
 from logiclens.estimator import EntropyClassifier
 from logiclens.explain import candidates
-from logiclens.nn.committee import Committee
 from logiclens.nn.layers import EntropyNet
 from logiclens.report import Source, measurement
 

@@ -675,12 +675,6 @@ def test_the_networks_mode_is_restored_after_a_refusal(mode, width, rate):
     assert net.training is mode
 
 
-@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience"])
-def test_counts_must_be_positive(name):
-    with pytest.raises(LogicLensError, match=f"{name} must be a whole number of at least 1.*got 0"):
-        TrainConfig(**{name: 0})
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -702,32 +696,16 @@ def test_rates_must_be_sound_numbers(name, value):
         TrainConfig(**{name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("epochs", "5"), ("epochs", None), ("batch_size", 2.5)])
-def test_counts_must_be_whole_numbers(name, value):
-    with pytest.raises(LogicLensError, match=f"{name} must be a whole number of at least 1.*got"):
-        TrainConfig(**{name: value})
-
-
 def test_a_rate_of_nothing_is_allowed_where_it_means_something():
     config = TrainConfig(weight_decay=0, penalty_weight=0)
     history = fit(net_of(2, 2), ConceptTable(XOR, labels=[0, 1, 1, 0]), dataclasses.replace(config, epochs=1)).history
     assert history.penalty.tolist() == [0]
 
 
-def test_the_penalty_must_be_known():
-    with pytest.raises(LogicLensError, match="penalty must be 'entropy' or 'l1', or None, got 'l2'"):
-        TrainConfig(penalty="l2")
-
-
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0], [1.0, -1.0], [1.0, math.nan], [1.0, math.inf]])
 def test_class_weights_must_fit_the_classes(weights):
     with pytest.raises(LogicLensError, match=r"class_weight must be .* finite number"):
         fit(net_of(2, 2), ConceptTable(XOR, labels=[0, 1, 1, 0]), TrainConfig(epochs=1, class_weight=weights))
-
-
-def test_class_weights_must_be_known_by_name():
-    with pytest.raises(LogicLensError, match=r"'balanced' or one finite number per class .*, or None, got 'even'"):
-        TrainConfig(class_weight="even")
 
 
 @pytest.mark.parametrize("n_heads", [1, 2])

@@ -1,7 +1,4 @@
-"""Edits of saved models whose hashes are made right again, and a judge of what the checker lets pass.
-
-`tests/verify/test_edits.py` runs some of them in every test run; `python -m tests.verify.edits N` runs N of them.
-"""
+"""Edits of saved models whose hashes are made right again, and a judge of what the checker lets pass."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import copy
 import hashlib
 import json
 import random
-import sys
 import tempfile
 import warnings
 from collections import Counter
@@ -284,7 +280,7 @@ def judged(case: Case, edit: Edit, expected: list[Any], statement: str) -> Verdi
     return Verdict("described" if stated != statement else "changed")
 
 
-def campaign(cases: dict[str, Case], n_edits: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
+def outcomes_of(cases: dict[str, Case], n_edits: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
     """The number of edits by outcome, and those that must not be."""
     random_, outcomes, wrong = random.Random(seed), Counter[str](), []
     known = {name: (answers(load(case.folder), case.asked), str(verify(case.folder))) for name, case in cases.items()}
@@ -298,9 +294,3 @@ def campaign(cases: dict[str, Case], n_edits: int, seed: int = 0) -> tuple[Count
         if verdict.kind in WRONG:
             wrong.append(f"{name}: {edit.words}: {verdict.kind} {verdict.words}")
     return outcomes, wrong
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        counts, failures = campaign(make_cases(Path(made)), int(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else 0)
-    print(*failures, dict(counts), sep="\n")

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -266,11 +265,6 @@ def test_weights_that_only_the_model_denies_are_refused(saved, tmp_path):
         (folder / "certificate.json").write_text(json.dumps(certificate))
         with pytest.raises(Unusable, match=words):
             verify(folder)
-
-
-def test_temperatures_are_normal_numbers_with_normal_inverses():
-    tiny = float(np.finfo(np.float32).tiny)
-    assert (tiny, 1 / tiny) == reader.TEMPERATURES
 
 
 def test_names_do_not_depend_on_the_version_of_python(tmp_path):

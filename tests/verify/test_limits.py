@@ -14,8 +14,7 @@ from logiclens.formula.dnf import Complement
 from logiclens.verify import Refuted, Unusable, claim, consistency, network, reader, units, verify
 from logiclens.verify.files import Fields
 from logiclens.verify.network import Head, Linear
-from logiclens.verify.predicates import excludes, implies
-from logiclens.verify.records import PARTS, Claim, Cutting, Domain, Membership, Part, Predicate
+from logiclens.verify.records import Claim, Cutting, Domain, Membership, Predicate
 from logiclens.verify.report import columns_text, meaning_text, printable
 from tests.oracles.compiled import saved_compiled
 from tests.verify.certificates import refused
@@ -121,37 +120,6 @@ def test_only_a_row_of_one_class_has_a_label(tmp_path):
 # Rounding ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_relevance_flushed_to_0_has_an_error():
-    exact, error = network.relevance(head([[100.0, 2.0]], [0.0]))
-    assert 0 < exact[1] < network.TINY
-    assert error[1] >= exact[1]
-
-
-def test_a_sum_of_nothing_has_a_tiny_error():
-    layer = network.entropy_layer(head([[0.0, 0.0]], [0.0]))
-    assert layer.error.tolist() == [4 * (2 + 2) * network.TINY]
-
-
-def test_a_unit_that_rounding_makes_positive_counts():
-    # Its largest value is exactly 0, so float32 may find a little more than 0.
-    with pytest.raises(units.Unproved, match="may be 0 where that holds"):
-        units._units(head([[1.0, 1.0]], [-2.0]), ["a", "b"], np.ones(1))
-    assert units._units(head([[1.0, 1.0]], [-2.1]), ["a", "b"], np.ones(1)) == []
-
-
-def test_products_near_0_count_in_the_output():
-    eta = 2.0**-126
-    top, error, gain, offset, width = 1e37, 1e36, 8 * eta, -0.1, 3
-    g = (width + 1) * 2.0**-24 / (1 - (width + 1) * 2.0**-24)
-    certain = (1 - g) * gain * (top - error) - 2 * eta * (top + error) + (1 + g) * offset - 4 * (width + 2) * eta
-    proof = units._output([units._Unit(0, (("a", True),), top, error, gain)], offset, width)
-    assert proof.smallest == -offset
-    assert proof.bound == pytest.approx(max(-offset - min(certain, -offset), g * -offset) * (1 + 2.0**-20), rel=1e-9)
-    # What the products lose is more than what is left.
-    with pytest.raises(units.Unproved, match="may not outweigh the last bias"):
-        units._output([units._Unit(0, (("a", True),), top, error, gain)], -(certain + 0.1 + 0.05), width)
-
-
 # Names and words -----------------------------------------------------------------------------------------------------
 
 
@@ -245,31 +213,6 @@ def test_a_certificate_has_no_field_more(saved, tmp_path):
     other = saved.copy()
     other.certificate["more"] = 1
     assert "certificate.json has the unknown field 'more'" in str(refused(other, tmp_path))
-
-
-def test_twenty_concepts_of_a_trained_head_are_enough_to_enumerate():
-    names = [f"c{j}" for j in range(21)]
-    entry = {
-        "class": "x", "head": 0, "concepts": names[:20], "formula": [], "domain": {"rows": "all"},
-        "rows_checked": 2**20, "smallest_logit": 1.0, "rounding_bound": 0.1, "proved_minimal": True,
-        "note": None, "origin": "trained", "complement_of": None, "agreement": None,
-    }  # fmt: skip
-    assert len(reader._read_claim(Fields(entry, "certificate.json"), frozenset(names), 1).concepts) == 20
-    with pytest.raises(Unusable, match="at most 20 concepts"):
-        reader._read_claim(Fields(entry | {"concepts": names}, "certificate.json"), frozenset(names), 1)
-
-
-def test_parts_of_dates_have_their_names():
-    for kind, columns, name in (
-        ("month", ("a",), "month of a"),
-        ("weekday", ("a",), "weekday of a"),
-        ("hour", ("a",), "hour of a"),
-        ("days", ("a", "b"), "days from a to b"),
-    ):
-        assert Part(kind, columns).name == name
-    assert list(PARTS) == ["month", "weekday", "hour", "days"]
-    days = Predicate("days from a to b", ">=", 2, Part("days", ("a", "b")))
-    assert meaning_text(days) == "days from a to b (days of the calendar) >= 2"
 
 
 BELOW = ["at least 2.5", "below 1", "from 1 to below 2.5"]

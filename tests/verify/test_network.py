@@ -18,15 +18,11 @@ import logiclens.verify
 from logiclens.nn import EntropyNet
 from logiclens.verify.claim import domain_table, formula_table
 from logiclens.verify.network import (
-    BATCH_NUMBERS,
     LARGEST,
-    SPARE,
-    TINY,
     UNIT,
     Head,
     Layer,
     Linear,
-    entropy_layer,
     gamma,
     logits,
     relevance,
@@ -362,43 +358,6 @@ def test_roundings_add_up_to_infinity_after_eight_million_terms():
     assert gamma(2**23) == gamma(2**24) == gamma(2**25) == np.inf
 
 
-WEIGHTS = [0.0, TINY, 1e-36, 1e-30, 1.0, -3.0, 1e30]
-
-
-@pytest.mark.parametrize("bias", [0.0, -TINY, 1e-29, 2.0])
-def test_errors_of_a_linear_layer_are_the_stated_ones(bias):
-    for width in (1, 3):
-        for weight in WEIGHTS:
-            made = logiclens.verify.network._linear_layer(Linear(np.full((2, width), weight), np.full(2, bias)))
-            g, eta, size = exact_gamma(width + 1), Fraction(TINY), abs(Fraction(weight))
-            assert made.relative == pytest.approx(float(g), rel=1e-14, abs=0)
-            for matrix, stated in [
-                (made.error_of_error, (1 + g) * size + 2 * eta),
-                (made.error_of_value, g * size + 2 * eta),
-            ]:
-                assert matrix == pytest.approx(np.full((width, 2), float(stated)), rel=1e-14, abs=0)
-            constant = float(g * abs(Fraction(bias)) + 4 * (width + 2) * eta)
-            assert made.error == pytest.approx(np.full(2, constant), rel=1e-14, abs=0)
-
-
-@pytest.mark.parametrize("bias", [0.0, -TINY, 1e-29, 2.0])
-def test_errors_of_the_first_layer_are_the_stated_ones(bias):
-    u, eta = Fraction(UNIT), Fraction(TINY)
-    for count in (1, 3):
-        for weight in WEIGHTS:
-            # All concepts are equally strong: each has the relevance 1.
-            head = one_layer([[weight] * count + [5e30]] * 2, [True] * count + [False], bias=bias, temperature=1e31)
-            values, errors = relevance(head)
-            assert values.tolist() == [1.0] * count
-            made, g, size = entropy_layer(head), exact_gamma(count + 1), abs(Fraction(weight))
-            of_weight = (1 + u) * size * Fraction(float(errors[0])) + u * size + 2 * eta
-            stated = float((1 + g) * of_weight + g * size)
-            assert made.error_of_value == pytest.approx(np.full((count, 2), stated), rel=1e-14, abs=0)
-            constant = float(g * abs(Fraction(bias)) + 4 * (count + 2) * eta)
-            assert made.error == pytest.approx(np.full(2, constant), rel=1e-14, abs=0)
-            assert made.relative == pytest.approx(float(g), rel=1e-14, abs=0)
-
-
 @pytest.mark.parametrize(("share", "is_bounded"), [(0.4, True), (0.5, True), (0.5000001, False), (0.9, False)])
 def test_a_strength_whose_double_overflows_bounds_nothing(share, is_bounded):
     """Also that of a concept that is not kept, and whose weight no row can show."""
@@ -416,24 +375,3 @@ def test_an_intermediate_value_that_may_overflow_bounds_nothing(share, is_bounde
     values, largest = logiclens.verify.network._forward([layer], np.zeros((2, 1)))
     assert values.tolist() == [1.0, 1.0]
     assert largest == (share * LARGEST * relative if is_bounded else np.inf)
-
-
-def test_a_batch_has_at_most_four_megabytes():
-    def sizes(count: int, widest: int) -> list[int]:
-        return [len(range(count)[part]) for part in logiclens.verify.network._batches(count, widest)]
-
-    assert BATCH_NUMBERS * np.dtype(float).itemsize == 4 * 2**20
-    assert sizes(2**19 + 1, 0) == sizes(2**19 + 1, 1) == [2**19, 1]
-    assert sizes(7, 2**18 - 1) == [2, 2, 2, 1]
-    # Wide heads are run row by row.
-    assert sizes(3, 2**19) == sizes(3, 2**20) == [1, 1, 1]
-
-
-def test_the_bound_has_room_for_float64():
-    (layer, last) = (entropy_layer(one_layer([[1.0]])), Linear(np.ones((1, 1)), np.zeros(1)))
-    g = gamma(2)
-    before = layer.error_of_value[0, 0] + layer.error[0]
-    stated = ((1 + g) + 2 * TINY) * before + (g + 2 * TINY) * 1.0 + 12 * TINY
-    run = logits(Head(Linear(np.ones((1, 1)), np.zeros(1)), np.ones(1, dtype=bool), (last,), 1.0), np.array([1]))
-    assert run.bound == pytest.approx(stated * (1 + 2.0**-20), rel=1e-14, abs=0)
-    assert SPARE == 1 + 2.0**-20

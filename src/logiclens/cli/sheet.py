@@ -62,8 +62,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     data, parts = result.data, result.parts
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
     printer.say(
-        f"{parts.train:,} rows train, {parts.set_aside:,} are held out: the numbers below are measured "
-        "on these.",
+        f"{parts.train:,} rows train, {parts.set_aside:,} are held out: the numbers below are measured on these.",
         hang=0,
     )
     for note in result.notes:

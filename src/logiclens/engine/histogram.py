@@ -388,9 +388,7 @@ def _of_numbers(column: Column, intervals: Intervals, n_of_class: NDArray[np.flo
     """Tally numbers, dates, durations and truth values: the bins equal those of `Histogram.of`."""
     missing = float(n_of_class.sum() - intervals.counts.sum())
     histogram, loose = intervals.histogram()
-    whole = column.kind is NUMBER and (
-        column.type.is_integer() or (missing > 0 and _is_whole(column, intervals))
-    )
+    whole = column.kind is NUMBER and (column.type.is_integer() or (missing > 0 and _is_whole(column, intervals)))
     return Tally(
         column.name,
         column.kind.name,

@@ -435,9 +435,7 @@ class Schema:
         else:
             rows = matched_columns(rows, self.names)
         groups = self.groups
-        return ConceptTable(
-            rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied
-        )
+        return ConceptTable(rows, self.names, codes, self.class_names, groups.exclusive, None, groups.implied)
 
 
 @dataclass(frozen=True, eq=False)

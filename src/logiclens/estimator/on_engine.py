@@ -224,9 +224,7 @@ def prepare_counted(
     fitted = cuts.fit_tallies([Tally.of(part, each) for part in cuts.with_parts(parts)])
     counts = np.eye(n_classes)[codes] * weight[there][:, None]
     counted = CountedRows.of(fitted.cutting_.values(parts), fitted.cutting_.names, counts, weight[there])
-    return split_counted(
-        counted, fitted, known, names, share=share, seed=seed, positional=positional
-    )
+    return split_counted(counted, fitted, known, names, share=share, seed=seed, positional=positional)
 
 
 def countable(booleaniser: Booleaniser | None) -> Booleaniser:
@@ -268,9 +266,7 @@ def split_counted(
     )  # fmt: skip
     none = np.zeros(0, dtype=np.intp)
     kept_aside = SetAside(everything.weighing(aside), (), Copies(none, none, np.zeros(0))) if aside.any() else None
-    return Prepared(
-        everything.weighing(weight - aside), None, kept_aside, known.classes, schema, fitted, note=note
-    )
+    return Prepared(everything.weighing(weight - aside), None, kept_aside, known.classes, schema, fitted, note=note)
 
 
 def _among(counted: CountedRows, some: CountedRows) -> NDArray[np.float64]:
@@ -373,9 +369,7 @@ def concepts_of(model: EntropyClassifier, lake: CountedLake, codes: NDArray[np.i
     """Return counted rows of all concepts as the input of the network."""
     schema = model.schema_
     groups = schema.groups
-    return ConceptTable(
-        lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied
-    )
+    return ConceptTable(lake.bits, lake.names, codes, schema.class_names, groups.exclusive, lake.weight, groups.implied)
 
 
 def score_in_engine(model: Any, source: Any, target: Any) -> float:

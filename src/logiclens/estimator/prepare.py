@@ -358,9 +358,7 @@ def _name(column: Column) -> str:
 
 def _table(schema: Schema, values: NDArray[Any], codes: NDArray[Any], weight: NDArray[np.float64]) -> ConceptTable:
     groups = schema.groups
-    return ConceptTable(
-        values, schema.names, codes, schema.class_names, groups.exclusive, weight, groups.implied
-    )
+    return ConceptTable(values, schema.names, codes, schema.class_names, groups.exclusive, weight, groups.implied)
 
 
 def _set_aside(

@@ -39,7 +39,6 @@ from logiclens.render.html import class_html, explanation_html
 from logiclens.words import for_reading, percent
 
 if TYPE_CHECKING:
-
     from logiclens.render.figures import Axes
 
 
