@@ -21,7 +21,7 @@ MOST_BINS = 1024
 """The most bins of a histogram; with more distinct values, bins of about equal weight are merged."""
 FEW_VALUES = 12
 """A column with at most this many values is cut between every two of them."""
-PIECES = 5
+PIECES = 8
 """About how many steps of the round grid lie between the 5% point and the 95% point of a column."""
 ENDS = (0.05, 0.95)
 """The round grid lies between these points of a column."""

@@ -33,7 +33,7 @@ ERRORS = 2.0
 """Number of standard errors of the gain that a longer formula must have."""
 PATIENCE = 1
 """A path ends if the score has not improved at this many prices at which formulas grew."""
-COVERED_PRICES = (2, 4, 6)
+COVERED_PRICES = (4, 6)
 """Places of the prices in a path at which a cover by pure cubes is also tried in a bag."""
 FAR_ROWS = 500
 """Maximum number of rows of other classes in the search of many classes. Each searched row stands for several."""
@@ -169,7 +169,7 @@ def tried(
     bags: Sequence[Bag],
     classes: Sequence[int],
     config: SearchConfig,
-    weight: float,
+    prices: Sequence[float],
     tell: Callable[[], None] = lambda: None,
 ) -> list[Trial]:
     """Score the path of prices in every bag; it ends where lower prices no longer help.
@@ -178,7 +178,7 @@ def tried(
         bags: the bags.
         classes: one class, or several that are judged together.
         config: limits on the formulas and settings of the search.
-        weight: total weight of all rows.
+        prices: the prices from one point of macro-F1 on, falling; higher ones come before them.
         tell: a function that is called after each price.
     """
     far = FAR_ROWS if len(classes) > 1 else None
@@ -187,7 +187,7 @@ def tried(
     points: list[Point | None] = [None] * len(runs)
     trials: list[Trial] = []
     since = 0
-    for place, price in enumerate([*FIRST_PRICES, *config.prices(weight)]):
+    for place, price in enumerate([*FIRST_PRICES, *prices]):
         points = [
             search.step(price, point.cubes if point else (), cover=place in COVERED_PRICES)
             for search, point in zip(searches, points, strict=True)
