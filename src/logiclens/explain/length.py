@@ -28,9 +28,11 @@ LOWEST_PRICE = 0.0003
 FIRST_PRICES = (0.04, 0.02)
 """Higher prices, at which the formulas of a path begin to grow; see `chosen`."""
 GAIN = 0.01
-"""Gain in macro-F1 on rows that the bags leave out that a longer formula must have."""
-ERRORS = 2.0
-"""Number of standard errors of the gain that a longer formula must have."""
+"""Gain in macro-F1 on rows that the bags leave out that a longer formula must have, if it lacks more than ten."""
+LACK = 0.1
+"""Share of what the shorter formula lacks to a perfect score that a longer one must gain, where that is less."""
+ERRORS = 1.0
+"""Number of standard errors that the gain must be; they are corrected for bags that overlap, which doubles them."""
 PATIENCE = 1
 """A path ends if the score has not improved at this many prices at which formulas grew."""
 COVERED_PRICES = (4, 6)
@@ -222,7 +224,8 @@ def chosen(trials: Sequence[Trial]) -> Trial:
     """Return the trial at one point per literal, or a longer one that is clearly better than all before it."""
     best = trials[len(FIRST_PRICES)]
     for longer in trials[len(FIRST_PRICES) + 1 :]:
-        if (longer.scores - best.scores).mean() > max(GAIN, ERRORS * error_of_gain(longer, best)):
+        least = min(GAIN, LACK * (1 - best.score))
+        if (longer.scores - best.scores).mean() > max(least, ERRORS * error_of_gain(longer, best)):
             best = longer
     return best
 
