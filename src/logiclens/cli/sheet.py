@@ -226,11 +226,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
         certified = told.certified
         printer.say(
             f"  the formula is the network on {certified.domain}: smallest |logit| {certified.smallest_logit:.2g}"
-            f", rounding at most {certified.rounding_bound:.1g}"
-        )
-        printer.say(
-            f"  the network is {certified.origin}; the rules decide as the committee on "
-            f"{percent(certified.agreement)} of the training rows"
+            f", rounding at most {certified.rounding_bound:.1g}; the network is {certified.origin}"
         )
     _print_relevance(printer, told.relevance, "committee" if result.exact else "network")
 

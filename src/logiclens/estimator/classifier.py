@@ -669,9 +669,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not all(proof.holds for proof in proofs):
             raise broken(proofs)
         if reading is None:
-            compiled = compiled_network(
-                self.learned_.formulas, table, agreement=1.0, temperature=float(self.temperature)
-            )
+            compiled = compiled_network(self.learned_.formulas, table, temperature=float(self.temperature))
             self.weights_, self.certificate_ = compiled.weights, compiled.certificate
 
     def _decided_explanation(self, ready: Prepared, reading: Reading | None) -> Explanation:
@@ -1221,12 +1219,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
         is_bound = self.knowledge is not None
         explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
-        facts = self._table_facts
-        notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        notes += table.group_warnings()
         return self._labelled(
             explanation,
-            notes=(*self._notes, *notes),
+            notes=(*self._notes, *table.group_warnings()),
             model_rules=self._rules,
             stability=self._on_bags(),
         )

@@ -175,7 +175,6 @@ class ModelMeasurement:
                 certificate.smallest_logit,
                 certificate.rounding_bound,
                 certificate.origin,
-                certificate.agreement,
             ),
             reason=explained.reason,
             remedy=explained.remedy,

@@ -74,7 +74,6 @@ class Certified:
     smallest_logit: float
     rounding_bound: float
     origin: str
-    agreement: float | None = None
 
 
 @dataclass(frozen=True)
