@@ -70,7 +70,7 @@ from logiclens.explain.learned import explain_learned
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.reading import Reading, read_formulas
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, known_recurrence, selection_frequencies
+from logiclens.explain.stability import Stability, known_recurrence, stability_of
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
@@ -1123,7 +1123,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags.
+        The explanation says how often each rule is found again on the bags.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
@@ -1182,20 +1182,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """Return what recurs on the bags; for a loaded model what its rules store."""
+        """Return how often rules are found again in the bags; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
-        names, choices = self.schema_.class_names, self.learned_.choices
-        if not choices or not choices[0].bags:
-            return None
-        runs = [
-            LearnedRules.of(
-                [replace(choice, cubes=cubes) for choice, cubes in zip(choices, bag, strict=True)], len(names)
-            ).formulas
-            for bag in zip(*(choice.bags for choice in choices), strict=True)
-        ]
-        about = dict(zip(choices[0].names, choices[0].about, strict=True))
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, about=about)
+        return stability_of(self.learned_.choices, self.schema_.class_names, self.schema_.predicates)
 
     @within_memory()
     def statistics(

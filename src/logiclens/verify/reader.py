@@ -359,7 +359,7 @@ def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
         entry.check_keys(("class", "complement_of", "confidence"))
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
     entry.check_keys(("class", "cubes"), ("bags",))
-    optional = ("recurs",) if "bags" in entry.record else ()
+    optional = ("recurs", "cuts") if "bags" in entry.record else ()
     marks = ("edited", "pinned")
 
     def read(cube: Fields) -> tuple[Cube, float]:
