@@ -70,7 +70,7 @@ from logiclens.explain.learned import explain_learned
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.reading import Reading, read_formulas
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, known_recurrence, selection_frequencies
+from logiclens.explain.stability import Stability, known_recurrence, stability_of
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
@@ -669,9 +669,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not all(proof.holds for proof in proofs):
             raise broken(proofs)
         if reading is None:
-            compiled = compiled_network(
-                self.learned_.formulas, table, agreement=1.0, temperature=float(self.temperature)
-            )
+            compiled = compiled_network(self.learned_.formulas, table, temperature=float(self.temperature))
             self.weights_, self.certificate_ = compiled.weights, compiled.certificate
 
     def _decided_explanation(self, ready: Prepared, reading: Reading | None) -> Explanation:
@@ -1128,7 +1126,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags.
+        The explanation says how often each rule is found again on the bags.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
@@ -1187,20 +1185,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """Return what recurs on the bags; for a loaded model what its rules store."""
+        """Return how often rules are found again in the bags; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
-        names, choices = self.schema_.class_names, self.learned_.choices
-        if not choices or not choices[0].bags:
-            return None
-        runs = [
-            LearnedRules.of(
-                [replace(choice, cubes=cubes) for choice, cubes in zip(choices, bag, strict=True)], len(names)
-            ).formulas
-            for bag in zip(*(choice.bags for choice in choices), strict=True)
-        ]
-        about = dict(zip(choices[0].names, choices[0].about, strict=True))
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, about=about)
+        return stability_of(self.learned_.choices, self.schema_.class_names, self.schema_.predicates)
 
     @within_memory()
     def statistics(
@@ -1224,12 +1212,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
         is_bound = self.knowledge is not None
         explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
-        facts = self._table_facts
-        notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        notes += table.group_warnings()
         return self._labelled(
             explanation,
-            notes=(*self._notes, *notes),
+            notes=(*self._notes, *table.group_warnings()),
             model_rules=self._rules,
             stability=self._on_bags(),
         )
