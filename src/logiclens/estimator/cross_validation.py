@@ -19,6 +19,7 @@ from logiclens.estimator.inputs import group_numbers
 from logiclens.estimator.knowledge import learnable
 from logiclens.estimator.prepare import copy_numbers
 from logiclens.estimator.settings import booleaniser_of
+from logiclens.explain.choice import SEARCHING
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import Explanation
 from logiclens.formula.dnf import DNF, Complement
