@@ -195,7 +195,7 @@ def explain(frame: pd.DataFrame, name: str, *options: object, terminal: bool = F
 @cache
 def exact() -> Explained:
     """An exact model of two classes."""
-    return explain(patients(), "exact", "--target", "died", "--exact")
+    return explain(patients(), "exact", "--target", "died")
 
 
 @cache
@@ -204,7 +204,7 @@ def soft() -> Explained:
     frame = patients().drop(columns="id")
     frame["died"] = (frame["died"] == "yes").astype(float)
     frame.loc[5:8, "died"] = np.nan
-    return explain(frame, "soft", "--target", "died", "--by", "sex", "--report", "model.html")
+    return explain(frame, "soft", "--target", "died", "--soft", "--by", "sex", "--report", "model.html")
 
 
 @cache

@@ -73,9 +73,9 @@ def refused(*arguments, cwd):
 @pytest.fixture(scope="module", params=["soft", pytest.param("exact", marks=pytest.mark.slow)])
 def model(request, lake):
     """A model of a lake."""
-    exact = ["--exact"] if request.param == "exact" else []
+    soft = ["--soft"] if request.param == "soft" else []
     run = logiclens(
-        "explain", "part*.parquet", "--target", "y", "--drop", "nothing", *exact, "--save", request.param, "-q",
+        "explain", "part*.parquet", "--target", "y", "--drop", "nothing", *soft, "--save", request.param, "-q",
         cwd=lake,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

@@ -492,7 +492,7 @@ def test_another_order_of_decisions_is_a_change(tmp_path):
 
 
 def test_two_trained_models_differ_as_their_formulas_do(new):
-    other = explain(patients(160, seed=5), "other", "--target", "died", "--exact", "--drop", "unit").folder
+    other = explain(patients(160, seed=5), "other", "--target", "died", "--drop", "unit").folder
     run = logiclens("diff", exact().folder, other, "--data", new, "--json", "-")
     told = json.loads(run.stdout)
     first, second = RuleSet.load(exact().folder), RuleSet.load(other)
@@ -661,7 +661,7 @@ def test_the_json_is_the_saved_result_and_the_seconds():
     assert told == kept
     assert folds is None
     assert all(value > 0 for value in seconds.values())
-    assert kept["command"] == "logiclens explain data.csv --target died --exact"
+    assert kept["command"] == "logiclens explain data.csv --target died"
 
 
 def test_the_report_of_a_folder_equals_the_page(tmp_path):
@@ -675,7 +675,7 @@ def test_the_report_of_a_folder_equals_the_page(tmp_path):
 
 def test_a_table_with_cr_and_bom_gives_the_same_rules():
     text = b"\xef\xbb\xbf" + exact().data.read_bytes().replace(b"\n", b"\r")
-    run = logiclens("explain", "-", "--target", "died", "--exact", "--json", "-", stdin=text)
+    run = logiclens("explain", "-", "--target", "died", "--json", "-", stdin=text)
     told, kept = json.loads(run.stdout), json.loads(exact().json.read_text())
     over_time, left_out = run.stderr.splitlines()
     assert over_time.startswith("note: rows were held out at random although 'admitted' orders them in time")
@@ -791,7 +791,7 @@ def test_a_category_that_looks_numeric_is_read_as_in_training(tmp_path):
     ward = np.array(["1", "2", "A", "B"])[np.arange(80) % 4]
     table = pd.DataFrame({"ward": ward, "x": np.arange(80) % 7, "y": np.where((ward == "1") | (ward == "A"), "p", "q")})
     table.to_csv(tmp_path / "t.csv", index=False)
-    run = logiclens("explain", "t.csv", "--target", "y", "--exact", "--save", "m", "--quiet", cwd=tmp_path)
+    run = logiclens("explain", "t.csv", "--target", "y", "--save", "m", "--quiet", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     (tmp_path / "new.csv").write_text("ward,x\n1,0\n2,3\n")
     run = logiclens("predict", "m", "new.csv", cwd=tmp_path)

@@ -103,16 +103,5 @@ def test_the_kind_of_a_column(values, kind, fine):
 
 
 def test_the_command_is_told_without_where_its_results_go():
-    given = [
-        "/usr/bin/logiclens",
-        "explain",
-        "my data.csv",
-        "--target",
-        "y",
-        "--save",
-        "m",
-        "--json=-",
-        "-q",
-        "--exact",
-    ]
-    assert command_line(given) == "logiclens explain 'my data.csv' --target y --exact"
+    given = ["/usr/bin/logiclens", "explain", "my data.csv", "--target", "y", "--save", "m", "--json=-", "-q", "--soft"]
+    assert command_line(given) == "logiclens explain 'my data.csv' --target y --soft"

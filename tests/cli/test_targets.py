@@ -58,7 +58,7 @@ def test_a_target_of_numbers_names_the_way_out_that_works(place, tmp_path):
     [value] = re.findall(r"--above ([0-9.]+)", message)
     assert "--quantiles 3" in message
     made = logiclens(
-        "explain", place / "data.csv", "--target", "pressure", "--above", value, "--exact", "--save", tmp_path / "model"
+        "explain", place / "data.csv", "--target", "pressure", "--above", value, "--save", tmp_path / "model"
     )
     assert made.returncode == 0, made.stderr
     told = json.loads(logiclens("score", tmp_path / "model", place / "data.csv", "--json", "-").stdout)
@@ -115,7 +115,7 @@ def test_a_workbook_gives_the_model_of_its_csv(tmp_path):
     frame.to_excel(tmp_path / "t.xlsx", index=False)
     models = []
     for name in ("t.csv", "t.xlsx"):
-        run = logiclens("explain", name, "--target", "died", "--exact", "--save", "model", "--seed", "4",
+        run = logiclens("explain", name, "--target", "died", "--save", "model", "--seed", "4",
                         "--min-support", "6", cwd=tmp_path)  # fmt: skip
         assert run.returncode == 0, run.stderr
         models.append(json.loads((tmp_path / "model" / "model.json").read_text()))

@@ -47,14 +47,15 @@ every row they were made from, ≈ that they agree on the share given, which is 
 most has 1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
-equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
-1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
+equal on every row that the concepts of a class can have."""
+READ_PRICE = """
+To be in a rule, a condition must earn one point of macro-F1."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = """
-Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
-bag. A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in
-only a few bags may be an accident of these rows."""
+The search was repeated on bags, each of which leaves out three tenths of the rows. A rule recurs where a rule with
+the same columns and directions was found again, wherever it cuts. One that recurs in only a few bags may be an accident
+of these rows."""
 
 
 def print_sheet(printer: Printer, result: Result) -> None:
@@ -96,7 +97,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     recurrence = "" if result.stability is None else READ_RECURRENCE
     shown = [metric.name for metric in result.metrics]
     form = READ_EXACT if result.exact else READ_FORMULA
-    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
+    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{READ_PRICE}{recurrence}")
 
 
 def read_measures(shown: Sequence[str]) -> str:
@@ -167,7 +168,7 @@ def print_confusion(printer: Printer, table: Confusion, target: str) -> None:
 
 def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds: int) -> None:
     """Print mean and standard error of each metric over folds."""
-    printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
+    printer.say(f"Over {n_folds} folds, on rows from which nothing was learned:\n", hang=0)
     for metric in metrics:
         value = figure(metric.mean, metric.unit, digits=2, error=metric.standard_error, width=6)
         printer.say(f"  {metric.name:<38}{value}")
@@ -226,26 +227,23 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
         certified = told.certified
         printer.say(
             f"  the formula is the network on {certified.domain}: smallest |logit| {certified.smallest_logit:.2g}"
-            f", rounding at most {certified.rounding_bound:.1g}"
+            f", rounding at most {certified.rounding_bound:.1g}; the network is {certified.origin}"
         )
-        printer.say(
-            f"  the network is {certified.origin}; the rules decide as the committee on "
-            f"{percent(certified.agreement)} of the training rows"
-        )
-    _print_relevance(printer, told.relevance, "committee" if result.exact else "network")
+    if not result.exact:
+        _print_relevance(printer, told.relevance)
 
 
-def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 5) -> None:
+def _print_relevance(printer: Printer, relevance: Sequence[Relevance], most: int = 5) -> None:
     """Print all concepts that the formula uses, then the most relevant others with why they are not in it."""
     n_used = sum(entry.used for entry in relevance)
     shown = [entry for place, entry in enumerate(relevance) if entry.used or place < n_used + most]
     words = {entry.concept: readable(entry.words or entry.concept) for entry in shown}
     width = max(map(len, words.values()), default=0)
     inside, outside = ([entry for entry in shown if entry.used is used] for used in (True, False))
-    for title, entries in ((f"what the {who} leans on, in the rule", inside), ("and beside the rule", outside)):
+    for title, entries in (("what the network leans on, in the rule", inside), ("and beside the rule", outside)):
         if not entries:
             continue
-        printer.say(f"  {title if inside else f'what the {who} leans on, beside the rule'}")
+        printer.say(f"  {title if inside else 'what the network leans on, beside the rule'}")
         for entry in entries:
             # Not wrapped, which would break the bars.
             printer.out.print(
@@ -273,7 +271,7 @@ def _numbers(rule: ReadRule) -> str:
 
 
 def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
-    printer.say(f"\nchosen in how many of {stability.bags} bags")
+    printer.say(f"\nfound again in how many of {stability.bags} bags")
     concepts, cubes = stability.concepts, stability.cubes
     for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
         printer.say(f"  {rules.class_words(name)}")

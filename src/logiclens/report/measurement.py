@@ -416,7 +416,9 @@ def _listed(flags: Any, names: tuple[str, ...]) -> str:
     return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"
 
 
-STABILITY_SOURCE = "the search was repeated on the bag of each network of the committee; cuts stay as they are"
+STABILITY_SOURCE = (
+    "the search was repeated on bags, each of which leaves out three tenths of the rows; cuts stay as they are"
+)
 MOST_TOLD = 20
 """The most concepts and cubes per class whose recurrence is listed; cubes of the formula are always listed."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
@@ -437,7 +439,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
     >>> from sklearn.datasets import load_iris
     >>> from logiclens import EntropyClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species")).title
     'species: rules from iris'
     """
@@ -522,7 +524,9 @@ def _gap(found: Gap) -> GapSummary:
     return GapSummary(1 - sum(one.disagree for one in found.classes) / total, tuple(steps))
 
 
-def _history(model: EntropyClassifier) -> Curves:
+def _history(model: EntropyClassifier) -> Curves | None:
+    if not hasattr(model, "train_result_"):
+        return None
     history = model.history_
     curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
     return Curves(**curves, best_epoch=int(history.best_epoch))
@@ -580,7 +584,7 @@ def write_report(
     >>> from sklearn.datasets import load_iris
     >>> from logiclens import EntropyClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> write_report(model, tempfile.mkdtemp() + "/rules.html", title="iris").name
     'rules.html'
     """

@@ -442,15 +442,10 @@ def _status(entry: ClassResult) -> str:
     """Say whether rules and network of a class are equal, or how often they agree."""
     certified, fidelity = entry.certified, entry.fidelity
     if certified is not None:
-        made = ""
-        if certified.agreement is not None:
-            made = (
-                f" The network is {certified.origin}; the rules decide as the committee that taught them on "
-                f"{percent(certified.agreement)} of the training rows."
-            )
         return (
             f"Certified: rules and network give the same answer on {certified.domain}. The closest call is "
-            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most.{made}"
+            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most. The network is "
+            f"{certified.origin}."
         )
     if entry.equals_network:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
@@ -736,7 +731,7 @@ def render(result: Result) -> str:
     >>> from logiclens import EntropyClassifier
     >>> from logiclens.report import Source, result_of
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> source = Source("iris", rows=150, columns=4, target="species")
     >>> render(result_of(model, model.explain(), source))[:15].lower()
     '<!doctype html>'

@@ -315,7 +315,7 @@ class Result:
     >>> from logiclens import EntropyClassifier
     >>> from logiclens.report import Source, result_of
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> result = result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species"))
     >>> [entry.name for entry in result.classes], result.parts
     (['0', '1', '2'], Parts(train=114, validation=0, set_aside=36))
