@@ -44,11 +44,11 @@ def new(tmp_path_factory):
 
 
 def logiclens(*arguments, cwd):
-    """A command as a user gives it, but in this process, which has loaded everything, and with a smaller committee."""
+    """A command as a user gives it, but in this process, which has loaded everything, and with fewer epochs."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings_ignored(),
-        patch.dict(EntropyClassifier.__init__.__kwdefaults__, epochs=200, committee=3),
+        patch.dict(EntropyClassifier.__init__.__kwdefaults__, epochs=200),
     ):  # fmt: skip
         code = _run([str(argument) for argument in arguments])
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())

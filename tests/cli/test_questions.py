@@ -119,7 +119,7 @@ KNOWN = Knowledge(
 def knowing(folder, knowledge):
     """Save a model that learned within `KNOWN`, and that says to know something else if `knowledge` is another."""
     rows = pd.DataFrame({"age": [25, 35, 61, 74] * 20, "tall": [True, False] * 40, "bed": [1, 2, 3, 4] * 20})
-    model = EntropyClassifier(knowledge=KNOWN, exact=True, committee=3, epochs=20, verbose=False)
+    model = EntropyClassifier(knowledge=KNOWN, verbose=False)
     model.fit(rows, ["no", "no", "yes", "yes"] * 20)
     model.knowledge = knowledge
     return model.save(folder)
