@@ -46,6 +46,9 @@ ROWS = "".join(f"{20 + i % 50},{'AB'[i % 2]},{'yn'[i % 2]}\n" for i in range(40)
         (HEADER + ROWS, "--target died --delimiter ab", "the delimiter must be one character"),
         (HEADER + ROWS, "--target died --split-by-time aeg", "the table has no column 'aeg'; did you mean 'age'?"),
         (HEADER + ROWS, "--target died --split-by-time unit", "rows are split by time along dates or numbers, and"),
+        (HEADER + ROWS, "--target died --soft --network", "with --soft a network predicts: leave out --soft or"),
+        (HEADER + ROWS, "--target died --soft --teacher-column age", "rules explain a network or the teacher: leave"),
+        (HEADER + ROWS, "--target died --network --teacher-column age", "rules that explain a teacher match its"),
         (HEADER + ROWS, "--target died --split-by-time age --folds 3", "folds are drawn at random, whatever the time"),
     ],
 )  # fmt: skip

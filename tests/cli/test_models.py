@@ -650,6 +650,29 @@ def test_the_sheet_shows_how_often_rules_recur_on_bags():
     assert "resample" not in sheet
 
 
+def test_network_says_what_the_rules_lose_against_it(tmp_path):
+    patients(400, seed=3).assign(died=lambda rows: rows["died"].sample(frac=1, random_state=0).to_numpy()).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    accuracy = []
+    for options in (("--network", "--save", "m"), ("--soft",)):
+        run = logiclens("explain", "t.csv", "--target", "died", *options, "--json", "t.json", cwd=tmp_path)
+        told = json.loads((tmp_path / "t.json").read_text())
+        accuracy.append({metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"])
+        if "--network" in options:
+            [note] = [note for note in told["notes"] if "network" in note]
+            assert f"note: {note}" in run.stdout
+    rules, network = accuracy
+    form = (
+        r".* is right on ([\d.]+)% of the held-out rows: the rules (lose|gain) ([\d.]+) points of accuracy against it."
+    )
+    right, word, points = re.fullmatch(form, note).groups()
+    assert float(right) == pytest.approx(network, abs=0.05)
+    assert float(points) * (1 if word == "lose" else -1) == pytest.approx(network - rules, abs=0.05)
+    # The model is that of the rules.
+    assert logiclens("verify", "m", "--quiet", cwd=tmp_path).returncode == 0
+
+
 def test_where_the_model_is_saved_is_said():
     assert exact().run.stderr == "The model is in model. Check it with: logiclens verify model\n"
 

@@ -21,8 +21,9 @@ def place(tmp_path_factory):
     frame = patients(200).drop(columns=["id", "died"])
     frame["pressure"] = (frame["age"].fillna(50) + rng.normal(60, 4, 200)).round(1)
     frame.to_csv(folder / "data.csv", index=False)
-    rare = patients(400, seed=2).drop(columns=["id", "died"])
-    rare["died"] = np.where((rare["age"] >= 85) & (rng.random(400) < 0.6), "yes", "no")
+    rare = patients(800, seed=2).drop(columns=["id", "died"])
+    risk = 0.25 * ((rare["age"].fillna(0) - 50) / 40).clip(0, 1) ** 2
+    rare["died"] = np.where(rng.random(800) < risk + 0.01, "yes", "no")
     rare.to_csv(folder / "rare.csv", index=False)
     return folder
 
