@@ -48,6 +48,8 @@ most has 1.00; what a condition beside the rule would gain is measured on the ro
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
 equal on every row that the concepts of a class can have."""
+READ_PRICE = """
+To be in a rule, a condition must earn one point of macro-F1."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = """
@@ -95,7 +97,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     recurrence = READ_RECURRENCE if any(rule.is_counted for rule in result.rules.rules) else ""
     shown = [metric.name for metric in result.metrics]
     form = READ_EXACT if result.exact else READ_FORMULA
-    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
+    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{READ_PRICE}{recurrence}")
 
 
 def read_measures(shown: Sequence[str]) -> str:
@@ -166,7 +168,7 @@ def print_confusion(printer: Printer, table: Confusion, target: str) -> None:
 
 def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds: int) -> None:
     """Print mean and standard error of each metric over folds."""
-    printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
+    printer.say(f"Over {n_folds} folds, on rows from which nothing was learned:\n", hang=0)
     for metric in metrics:
         value = figure(metric.mean, metric.unit, digits=2, error=metric.standard_error, width=6)
         printer.say(f"  {metric.name:<38}{value}")
@@ -227,7 +229,8 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
             f"  the formula is the network on {certified.domain}: smallest |logit| {certified.smallest_logit:.2g}"
             f", rounding at most {certified.rounding_bound:.1g}; the network is {certified.origin}"
         )
-    _print_relevance(printer, told.relevance)
+    if not result.exact:
+        _print_relevance(printer, told.relevance)
 
 
 def _print_relevance(printer: Printer, relevance: Sequence[Relevance], most: int = 5) -> None:

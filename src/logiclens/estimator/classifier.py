@@ -736,8 +736,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = f"the rules decide as the network does on only {share} of the {table.n_counted:,} {rows}"
         if low:
             return (
-                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True "
-                "(--exact), where the rules decide."
+                f"{told}, so they hardly explain it: pass fewer columns or more rows, or leave out "
+                "exact=False (--soft), so that the rules decide."
             )
         if self.schema_.multilabel:
             return None
@@ -747,7 +747,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return (
             f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant, 1)}, "
-            "so a constant answer tells its answers better: fit with exact=True (--exact), where the rules decide."
+            "so a constant answer tells its answers better: leave out exact=False (--soft), so that the rules decide."
         )
 
     def _rarity_note(self) -> str | None:

@@ -514,7 +514,7 @@ def _gap(found: Gap) -> GapSummary:
 
 def _history(model: EntropyClassifier) -> Curves | None:
     """Return the training curves; None if no network was trained."""
-    if model._is_exact:
+    if not hasattr(model, "train_result_"):
         return None
     history = model.history_
     curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
