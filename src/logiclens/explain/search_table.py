@@ -164,7 +164,7 @@ class LearningRows:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return self.targets.shape[1]
+        return int(self.targets.shape[1])
 
     @property
     def is_multilabel(self) -> bool:
