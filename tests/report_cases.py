@@ -72,7 +72,7 @@ def result_of(case: Case) -> dict[str, Any]:
         "model_sha256": _hash("model"),
         "versions": {"logiclens": "0.1.0", "python": "3.11.7", "torch": "2.13.0", "numpy": "2.3.1"},
         "seed": 0,
-        "parts": {"train": 3 * n, "validation": n, "set_aside": n},
+        "parts": {"train": 4 * n, "set_aside": n},
         "exact": False,
         "resolve": rules.resolve,
         "multilabel": rules.multilabel,

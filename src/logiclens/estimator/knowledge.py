@@ -127,7 +127,8 @@ def knowing(booleaniser: Booleaniser | None, bound: BoundKnowledge) -> Booleanis
                 f"the required condition {quoted(str(predicate))} is a cut, and {quoted(predicate.column)} is not cut "
                 'but rescaled: leave out cuts="soft".'
             )
-    return booleaniser.wanting(Wanted(bound.concepts, bound.ordered, bound.preferred))
+    preferred = frozenset(bound.knowledge.preferred_columns)
+    return booleaniser.wanting(Wanted(bound.concepts, bound.ordered, preferred))
 
 
 def bounds_of(bound: BoundKnowledge, schema: Schema) -> RuleBounds:
@@ -207,7 +208,7 @@ def note_of(model: EntropyClassifier) -> str | None:
         return None
     return (
         "the knowledge about conditions, rules, directions and costs binds the rules; the network is not bound by it. "
-        "With exact=True (--exact) the rules are the model."
+        "Without exact=False (--soft) the rules are the model."
     )
 
 
