@@ -605,8 +605,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if by_network:
             reading = self._train(ready, begun.seed, found)
             if found is not None:
-                # The rules explain the network, so they match its answers.
-                found = learned(self, ready, begun.bound, reading.yes.astype(np.float64))
+                # The rules explain the network, so they match its answers, over the concepts that it has.
+                found = learned(self, replace(ready, recut=None), begun.bound, reading.yes.astype(np.float64))
         if found is not None:
             self._store(found, reading)
         if ready.taught is not None:
