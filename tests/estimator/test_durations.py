@@ -95,7 +95,7 @@ def test_exported_python_agrees_on_every_row(model, stays, answers, form):
 def test_exported_python_refuses_what_is_no_duration(model):
     space: dict[str, object] = {}
     exec(to_python(model.rules_), space)
-    with pytest.raises(ValueError, match="stay holds 5 where a duration such as 2 days 12:00:00 is needed"):
+    with pytest.raises(ValueError, match="stay holds 5 where a duration such as 2 days 06:00:00 is needed"):
         space["predict"]({"stay": 5, "age": 50})
 
 
