@@ -132,9 +132,7 @@ def test_cuts_come_from_the_rows_that_train_alone(patients):
     frame, risk = patients
     held = frame.copy()
     held["age"] += 1_000
-    model = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2).fit(
-        frame, risk, held_out=(held, risk)
-    )
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2).fit(frame, risk, held_out=(held, risk))
     assert {c for c in model.concept_names_ if c.startswith("age")} == {
         c for c in Booleaniser("quantile", n_cuts=3).fit(frame).predicates_ if c.startswith("age")
     }
