@@ -970,7 +970,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The training history per epoch."""
         self._check_fitted()
         if not hasattr(self, "train_result_"):
-            raise LogicLensError("a loaded model keeps no training history: fit it to see one.")
+            raise LogicLensError(
+                "there is no training history: rules that are the model train no network, and a loaded model keeps none."
+            )
         return self.train_result_.history
 
     @within_memory()
