@@ -85,9 +85,15 @@ from logiclens.export import to_json, to_pmml, to_python, to_sql
 from logiclens.verify import verify
 
 folder, table = sys.argv[1:]
-model, rows = EntropyClassifier.load(folder), pd.read_csv(table)
+rows = pd.read_csv(table)
 labels = rows.pop("risk")
+fitted = EntropyClassifier().fit(rows, labels)
+fitted.save(folder)
+print(fitted.explain(), fitted.explain_local(rows[:3]), fitted.rules_, file=sys.stderr)
+model = EntropyClassifier.load(folder)
 answers = model.predict(rows)
+assert (fitted.predict(rows) == answers).all()
+assert (fitted.rules_.predict(rows) == answers).all()
 assert model.score(rows, labels) == (answers == labels).mean()
 model.predict_proba(rows), model.relevance_, model.statistics(rows, labels)
 explanation = model.explain(rows, labels)
@@ -100,27 +106,17 @@ print(*answers)
 """
 
 
-def test_a_saved_exact_model_needs_no_torch(model, patients, tmp_path):
+def test_an_exact_model_needs_no_torch(patients, tmp_path):
     frame, risk = patients
     frame.assign(risk=risk).to_csv(tmp_path / "rows.csv", index=False)
-    model.save(tmp_path / "model")
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "model"), str(tmp_path / "rows.csv")],
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == model.predict(frame).tolist()
-
-
-def test_agreement_with_the_soft_network_is_reported_apart(model, patients):
-    frame, _ = patients
-    explanation = model.explain()
-    soft = model.soft_network_
-    concepts = torch.tensor(np.array(model.concepts(frame))).double()
-    with torch.no_grad():
-        answers = model.classes_[soft(concepts).argmax(dim=1).numpy()]
-    assert explanation.soft_agreement == pytest.approx((answers == model.predict(frame)).mean())
+    # By default a model is exact.
+    assert run.stdout.split() == EntropyClassifier(exact=True).fit(frame, risk).predict(frame).tolist()
 
 
 def test_a_column_that_is_missing_lies_above_no_cut(model, patients):
@@ -136,21 +132,19 @@ def test_cuts_come_from_the_rows_that_train_alone(patients):
     frame, risk = patients
     held = frame.copy()
     held["age"] += 1_000
-    model = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, committee=3).fit(
-        frame, risk, held_out=(held, risk)
-    )
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2).fit(frame, risk, held_out=(held, risk))
     assert {c for c in model.concept_names_ if c.startswith("age")} == {
         c for c in Booleaniser("quantile", n_cuts=3).fit(frame).predicates_ if c.startswith("age")
     }
-    # The members of the committee choose their epochs on rows of their bags: no row is kept from the cuts for that.
-    inner = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, committee=3, validation=0.5).fit(frame, risk)
+    # No row is kept from the cuts to choose an epoch.
+    inner = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, validation=0.5).fit(frame, risk)
     assert inner.concept_names_ == model.concept_names_
     # What is held out is: the cuts are those of the other rows.
-    whole = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, committee=3, set_aside=0.5).fit(frame, risk)
+    whole = EntropyClassifier(Booleaniser("quantile", n_cuts=3), epochs=2, set_aside=0.5).fit(frame, risk)
     aside = {column.name: column.values for column in whole.set_aside_.columns}
     rest = pd.concat([frame, pd.DataFrame(aside)[list(frame.columns)].astype(frame.dtypes)])
     rest = rest[~rest.duplicated(keep=False)]
-    assert len(rest) == whole.parts_["train"]
+    assert len(rest) == whole.table_.n_counted
     assert set(whole.concept_names_) == set(Booleaniser("quantile", n_cuts=3).fit(rest).predicates_)
     assert whole.concept_names_ != model.concept_names_
 
@@ -171,7 +165,6 @@ def test_three_classes_and_several_labels_are_exact_too():
     several = np.column_stack([rows[:, 0] & rows[:, 1], rows[:, 2]]).astype(int)
     model = EntropyClassifier(None, exact=True, epochs=100).fit(rows.astype(float), several)
     np.testing.assert_array_equal(model.predict(rows.astype(float)), several)
-    assert model.explain().soft_agreement is not None
 
 
 def test_the_weight_of_a_class_reaches_the_exact_heads():
@@ -233,23 +226,6 @@ def test_a_raw_column_named_like_a_concept_stays_raw():
     np.testing.assert_array_equal(model.rules_.predict(frame), labels)
 
 
-def test_an_exact_models_gap_starts_from_the_soft_network():
-    rng = np.random.default_rng(0)
-    soft = rng.random((200, 3))
-    labels = (soft[:, 0] + soft[:, 1] >= 1).astype(int)
-    model = EntropyClassifier(None, exact=True, epochs=60).fit(soft, labels)
-    explanation = model.explain()
-    with torch.no_grad():
-        said = model.soft_network_(torch.tensor(soft, dtype=torch.float64)).argmax(dim=1).numpy()
-    fires = explanation.fires(soft, model.concept_names_)
-    expected = [int((fires[:, head] != (said == head)).sum()) for head in range(2)]
-    assert [found.disagree for found in explanation.gap().classes] == expected
-    assert [found.disagree for found in explanation.gap(soft).classes] == expected
-    assert sum(expected) > 0
-    turned = ConceptTable(soft[:, ::-1], list(model.concept_names_[::-1]))
-    assert [found.disagree for found in explanation.gap(turned).classes] == expected
-
-
 @pytest.mark.parametrize("exact", [True, False])
 def test_rows_that_break_a_group_are_told_of(exact):
     rows = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 20, dtype=float)
@@ -299,10 +275,10 @@ def test_an_exact_model_that_is_not_fitted_says_so():
     for ask in ("predict", "predict_proba", "read"):
         with pytest.raises(NotFittedError, match="is not fitted"):
             getattr(EntropyClassifier(None, exact=True), ask)([[0, 1]])
-    soft = EntropyClassifier(None, epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
+    soft = EntropyClassifier(None, exact=False, epochs=2).fit([[0, 1], [1, 0]] * 4, [0, 1] * 4).set_params(exact=True)
     with pytest.raises(NotFittedError, match="exact was changed after the model was fitted"):
         soft.predict([[0, 1]])
-    with pytest.raises(LogicLensError, match="exact must be True or False, got 'no'"):
+    with pytest.raises(LogicLensError, match="exact must be True or False, or None, got 'no'"):
         EntropyClassifier(None, exact="no").fit([[0, 1], [1, 0]] * 4, [0, 1] * 4)
 
 

@@ -37,19 +37,11 @@ class Rule:
 
 def test_rules_state_the_teacher_and_not_the_labels(table):
     frame, labels = table
-    model = EntropyClassifier(teacher=Rule(), exact=True, epochs=30, set_aside=0.25).fit(frame, labels)
+    model = EntropyClassifier(teacher=Rule(), set_aside=0.25).fit(frame, labels)
     said = np.where((frame["c"] == 1) & (frame["d"] == 0), "ill", "well")
     np.testing.assert_array_equal(model.predict(frame), said)
     assert model.teacher_fidelity_ == {"train": 1.0, "set_aside": 1.0}
     assert "the rules explain Rule: they decide as it does on 100.0% of the held-out rows." in model.explain().notes
-
-
-def test_a_soft_model_follows_its_network_and_rules_the_teacher(table):
-    frame, labels = table
-    model = EntropyClassifier(teacher=Rule(), epochs=60).fit(frame, labels)
-    assert model.score(frame, labels) > 0.95
-    said = np.where((frame["c"] == 1) & (frame["d"] == 0), "ill", "well")
-    np.testing.assert_array_equal(model.rules_.predict(frame), said)
 
 
 class Ranked:
@@ -61,17 +53,17 @@ class Ranked:
         return np.select([rows["c"] == 1, rows["d"] == 1], ["x", "y"], "z")
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("exact", [None, False])
 def test_the_order_of_more_classes_is_that_of_the_teacher(table, exact):
     frame, _ = table
     # The labels put d before c.
     labels = np.select([frame["d"] == 1, frame["c"] == 1], ["y", "x"], "z")
-    model = EntropyClassifier(teacher=Ranked(), exact=exact, epochs=20, max_literals=1).fit(frame, labels)
+    model = EntropyClassifier(teacher=Ranked(), exact=exact, max_literals=1).fit(frame, labels)
     np.testing.assert_array_equal(model.rules_.predict(frame), Ranked().predict(frame))
     assert model.teacher_fidelity_ == {"train": 1.0}
-    if not exact:
-        spelled = model.explain(exclusive=False).rules
-        assert (spelled.order, spelled.otherwise) == (model.rules_.order, model.rules_.otherwise)
+    # The rules decide: the teacher is the model that they explain, and no network is trained.
+    np.testing.assert_array_equal(model.predict(frame), Ranked().predict(frame))
+    assert not hasattr(model, "train_result_")
     # Confidence is about the labels.
     assert model.rules_.rules[0].confidence[0] < 0.6
 
@@ -79,11 +71,11 @@ def test_the_order_of_more_classes_is_that_of_the_teacher(table, exact):
 def test_a_model_of_scikit_learn_teaches_and_stays_fitted(table):
     frame, labels = table
     forest = RandomForestClassifier(20, random_state=0).fit(frame, labels)
-    model = EntropyClassifier(teacher=FrozenEstimator(forest), epochs=30)
+    model = EntropyClassifier(teacher=FrozenEstimator(forest))
     copied = clone(clone(model)).fit(frame, labels)
     agree = np.mean(copied.rules_.predict(frame) == forest.predict(frame))
     assert copied.teacher_fidelity_["train"] == pytest.approx(agree)
-    bare = clone(EntropyClassifier(teacher=forest, epochs=30)).fit(frame, labels)
+    bare = clone(EntropyClassifier(teacher=forest)).fit(frame, labels)
     assert bare.rules_ == copied.rules_
 
 
@@ -94,7 +86,7 @@ def test_a_teacher_that_only_predicts(table):
         def predict(self, rows):
             return np.where(rows["e"] == 1, "ill", "well")
 
-    model = EntropyClassifier(teacher=Labels(), epochs=20).fit(frame, labels)
+    model = EntropyClassifier(teacher=Labels()).fit(frame, labels)
     np.testing.assert_array_equal(model.rules_.predict(frame), np.where(frame["e"] == 1, "ill", "well"))
 
 
@@ -102,14 +94,14 @@ def test_recorded_answers_are_a_teacher(table):
     frame, labels = table
     chance = np.where(frame["f"] == 1, 0.9, 0.1)
     recorded = RecordedAnswers(chance, np.array(["ill", "well"]), "ill", "column p")
-    model = EntropyClassifier(teacher=recorded, epochs=20).fit(frame, labels)
+    model = EntropyClassifier(teacher=recorded).fit(frame, labels)
     np.testing.assert_array_equal(model.rules_.predict(frame), np.where(frame["f"] == 1, "ill", "well"))
 
 
 def test_the_folder_names_the_teacher_and_keeps_no_object(table, tmp_path):
     frame, labels = table
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame, labels)
-    model = EntropyClassifier(teacher=tree, exact=True, epochs=20).fit(frame, labels)
+    model = EntropyClassifier(teacher=tree).fit(frame, labels)
     model.save(tmp_path / "model")
     content = json.loads((tmp_path / "model" / "model.json").read_text())
     assert content["metrics"]["teacher"] == "DecisionTreeClassifier"
@@ -138,7 +130,7 @@ def test_a_column_teaches_on_the_command_line(csv, words):
     assert told.returncode == 0, told.stderr
     told = told.stdout + told.stderr
     assert f"the rules explain column '{words[1]}': they decide as it does on 100.0% of the held-out rows" in told
-    assert '∀x: ill(x) ↔ "c is 1"(x) ∧ "d is 0"(x)' in told, told
+    assert '∀x: ill(x) ↔ "c is 1"(x) ∧ ¬"d is 1"(x)' in told, told
 
 
 @pytest.mark.parametrize(("words", "message"), [

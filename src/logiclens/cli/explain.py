@@ -79,7 +79,8 @@ def explain_lake(lake: Lake, model: EntropyClassifier, wanted: ExplainOutputs, *
 
 def _network(model: EntropyClassifier) -> EntropyClassifier:
     """Return a classifier of the same settings in which a network predicts."""
-    return clone(model).set_params(exact=False)
+    network: EntropyClassifier = clone(model).set_params(exact=False)
+    return network
 
 
 def network_note(model: EntropyClassifier, network: EntropyClassifier) -> str:
@@ -93,6 +94,8 @@ def network_note(model: EntropyClassifier, network: EntropyClassifier) -> str:
 
 
 def _accuracy(model: EntropyClassifier) -> float:
+    if model.set_aside_ is None:
+        raise LogicLensError("no rows were held out to compare rules and network on: leave out --network.")
     table = model.set_aside_.table
     return model.score(table, model.classes_[table.labels], table.weight)
 

@@ -16,8 +16,8 @@ from logiclens.metrics.rule_statistics import (
     shown_confusions,
 )
 from logiclens.report.page import defined_measures, no_better, no_better_than_chance, nothing_learned
-from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
+from logiclens.report.result import ClassResult, FiringCounts, Relevance, Result
+from logiclens.report.rules import ReadRule, all_rules, read_rules, unsteady, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
@@ -53,14 +53,16 @@ To be in a rule, a condition must earn one point of macro-F1."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = """
-The search was repeated on bags, each of which leaves out three tenths of the rows. A rule recurs where a rule with
-the same columns and directions was found again, wherever it cuts. One that recurs in only a few bags may be an accident
-of these rows."""
+The search was repeated on bags, which are parts of the rows. A rule is found again where one of the same columns and
+directions was found; where it cuts elsewhere, the range of its cuts is given. One that is found again in only a few
+bags may be an accident of these rows."""
 
 
 def print_sheet(printer: Printer, result: Result) -> None:
     """Print everything a reader needs to judge the rules."""
     data, parts = result.data, result.parts
+    if warning := unsteady(result):
+        printer.say(warning, hang=0)
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
     printer.say(
         f"{parts.train:,} rows train, {parts.set_aside:,} are held out: the numbers below are measured on these.",
@@ -85,8 +87,6 @@ def print_sheet(printer: Printer, result: Result) -> None:
     for group in result.statistics.subgroups:
         print_subgroup(printer, group, str(result.statistics.by), result.rules)
     print_knowledge(printer, result)
-    if result.stability is not None:
-        _print_stability(printer, result.stability, result.rules)
     print_confusions(printer, result.confusion, result.confusion_of_rules, result.data.target)
     printer.say(f"\n{who_decides(result.rules)}", hang=0)
     for sentence in gap_words(result.rules.formulas, result.rules.predicates):
@@ -94,7 +94,7 @@ def print_sheet(printer: Printer, result: Result) -> None:
     if not any(rule.is_complement for rule in result.rules.rules):
         printer.say(_firing(result.firing), hang=0)
     printer.say()
-    recurrence = "" if result.stability is None else READ_RECURRENCE
+    recurrence = READ_RECURRENCE if any(rule.is_counted for rule in result.rules.rules) else ""
     shown = [metric.name for metric in result.metrics]
     form = READ_EXACT if result.exact else READ_FORMULA
     printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{READ_PRICE}{recurrence}")
@@ -176,7 +176,7 @@ def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds:
 
 
 def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
-    """Print each rule of a class in words, with its statistics and, if known, how often it recurs and a warning."""
+    """Print each rule of a class in words, with its statistics and, if known, how often it is found again."""
     for rule in rules:
         printer.say(f"  • {rule.words}")
         again = "" if rule.recurs is None else f"; {rule.recurs}"
@@ -214,7 +214,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
-    print_rules(printer, read_rules(result.rules, counted, told, result.stability, rows="held-out row"))
+    print_rules(printer, read_rules(result.rules, counted, told, rows="held-out row"))
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
         printer.say("  no held-out row has this class: nothing is known of how well it is found")
@@ -268,19 +268,6 @@ def _numbers(rule: ReadRule) -> str:
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
     return f"fires on {fires} of {total} rows{decides}; right when it fires {right}{lift}{doubt}; finds {finds}"
-
-
-def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
-    printer.say(f"\nfound again in how many of {stability.bags} bags")
-    concepts, cubes = stability.concepts, stability.cubes
-    for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
-        printer.say(f"  {rules.class_words(name)}")
-        for entry in [entry for entry in concepts if entry.class_ == name][:8]:
-            printer.say(f"    {percent(entry.frequency):>4}  {entry.words or entry.concept}", hang=6)
-        for cube in cubes:
-            if cube.class_ == name and (cube.in_formula or cube.frequency >= 0.3):
-                above = " (above)" * cube.in_formula
-                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.words or cube.text}{above}", hang=6)
 
 
 def _firing(firing: FiringCounts) -> str:

@@ -70,7 +70,7 @@ from logiclens.explain.learned import explain_learned
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.reading import Reading, read_formulas
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, known_recurrence, selection_frequencies
+from logiclens.explain.stability import Stability, known_recurrence, stability_of
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
@@ -115,11 +115,8 @@ Measured on held-out rows of normal noise in which a sum of columns decides: 82 
 rows, where no rows are held out, it was 85 and 91%, and 67, 72 and 62%.
 """
 
-PLAN = {CUTTING: 1.0, STEP: 2.0, SEARCHING: 2.0}
-"""The steps of a fit and their usual shares of its time.
-
-Measured: cutting takes 3 to 39% of it, training 19 to 54%, and the search 18 to 46% (tables of 178 to 200,000 rows).
-"""
+PLAN = {CUTTING: 1.0, STEP: 5.0, SEARCHING: 10.0}
+"""The steps of a fit and their usual shares of its time; a network is not always trained."""
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -441,7 +438,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> steps = []
         >>> _ = EntropyClassifier().fit(table, [0, 0, 1, 1] * 10, progress=lambda state: steps.append(state.step))
         >>> list(dict.fromkeys(steps))
-        ['cutting columns', 'training networks', 'searching rules']
+        ['cutting columns', 'searching rules']
         """
         if progress is not None and not callable(progress):
             raise LogicLensError(
@@ -636,10 +633,13 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rules_decide(self, table: ConceptTable) -> bool:
-        """Return whether the rules are the model; by default they are unless concepts lie between 0 and 1."""
-        if self.exact is not None or self.teacher is not None:
-            return self.exact is not False
-        return table.is_boolean
+        """Return whether the rules are the model; by default they are unless concepts lie between 0 and 1.
+
+        With a teacher no network is trained: the teacher is the model that the rules explain.
+        """
+        if self.teacher is not None:
+            return True
+        return table.is_boolean if self.exact is None else self.exact
 
     def _train(self, ready: Prepared, seed: int, found: Learned | None) -> Reading:
         """Train the network, and return its answers on the training rows."""
@@ -669,9 +669,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not all(proof.holds for proof in proofs):
             raise broken(proofs)
         if reading is None:
-            compiled = compiled_network(
-                self.learned_.formulas, table, agreement=1.0, temperature=float(self.temperature)
-            )
+            compiled = compiled_network(self.learned_.formulas, table, temperature=float(self.temperature))
             self.weights_, self.certificate_ = compiled.weights, compiled.certificate
 
     def _decided_explanation(self, ready: Prepared, reading: Reading | None) -> Explanation:
@@ -972,7 +970,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The training history per epoch."""
         self._check_fitted()
         if not hasattr(self, "train_result_"):
-            raise LogicLensError("a loaded model keeps no training history: fit it to see one.")
+            raise LogicLensError(
+                "there is no training history: no network was trained, or the model was loaded. Fit with exact=False "
+                "to train one."
+            )
         return self.train_result_.history
 
     @within_memory()
@@ -1125,7 +1126,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags.
+        The explanation says how often each rule is found again on the bags.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
@@ -1184,20 +1185,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """Return what recurs on the bags; for a loaded model what its rules store."""
+        """Return how often rules are found again in the bags; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
-        names, choices = self.schema_.class_names, self.learned_.choices
-        if not choices or not choices[0].bags:
-            return None
-        runs = [
-            LearnedRules.of(
-                [replace(choice, cubes=cubes) for choice, cubes in zip(choices, bag, strict=True)], len(names)
-            ).formulas
-            for bag in zip(*(choice.bags for choice in choices), strict=True)
-        ]
-        about = dict(zip(choices[0].names, choices[0].about, strict=True))
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, about=about)
+        return stability_of(self.learned_.choices, self.schema_.class_names, self.schema_.predicates)
 
     @within_memory()
     def statistics(
@@ -1221,12 +1212,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
         is_bound = self.knowledge is not None
         explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
-        facts = self._table_facts
-        notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        notes += table.group_warnings()
         return self._labelled(
             explanation,
-            notes=(*self._notes, *notes),
+            notes=(*self._notes, *table.group_warnings()),
             model_rules=self._rules,
             stability=self._on_bags(),
         )
@@ -1423,8 +1411,12 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _plan(model: EntropyClassifier, rows: Any) -> dict[str, float]:
     """Return the steps that a fit will take, with their usual shares of the time."""
-    plan = {COUNTING if is_lake(rows) else CUTTING: PLAN[CUTTING], STEP: PLAN[STEP]}
-    return plan if model.method == "paper" else plan | {SEARCHING: PLAN[SEARCHING]}
+    plan = {COUNTING if is_lake(rows) else CUTTING: PLAN[CUTTING]}
+    if model.method == "paper":
+        return plan | {STEP: PLAN[STEP]}
+    # Whether concepts lie between 0 and 1, so that a network is trained, is not known yet.
+    trains = {STEP: PLAN[STEP]} if model.exact is False and model.teacher is None else {}
+    return plan | trains | {SEARCHING: PLAN[SEARCHING]}
 
 
 def _one_of(y: Any, target: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Cross-validation with the paper's six metrics; cuts and rules are fitted on the training part of each fold."""
+"""Cross-validation with the paper's six metrics; cuts and rules are fitted on all rows but those of a fold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensError, quoted
-from logiclens.estimator.classifier import PLAN, EntropyClassifier
+from logiclens.estimator.classifier import EntropyClassifier
 from logiclens.estimator.inputs import group_numbers
 from logiclens.estimator.knowledge import learnable
 from logiclens.estimator.prepare import copy_numbers
@@ -60,21 +60,6 @@ def score_formulas(formulas: Sequence[DNF | Complement], reading: Reading) -> Sc
     fired = fires(formulas, PackedRows.of(reading.bits, reading.table.names))
     rows = ScoredRows(formulas, fired, reading.targets(), reading.yes, reading.table.weight)
     return Scores({metric.key: metric.score(rows) for metric in METRICS if metric.score is not None})
-
-
-def fit_together(
-    models: Sequence[EntropyClassifier],
-    tables: Sequence[tuple[Any, Any, Any]],
-    held_out: Sequence[tuple[Any, Any] | None],
-) -> None:
-    """Fit each model to its own rows, labels and groups, with its own validation rows; see `EntropyClassifier.fit`.
-
-    The models do not influence each other, so folds, seeds and settings can be fitted in one call.
-    """
-    with Progress(len(models), SEARCHING) as progress:
-        for place, (model, (rows, labels, groups), held) in enumerate(zip(models, tables, held_out, strict=True)):
-            model._settle(model._begin(rows, labels, None, held, groups, is_part=True))
-            progress.update(place + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +131,9 @@ def cross_validate(
     clock: Callable[[], float] = time.perf_counter,
     progress: Shown = None,
 ) -> Iterator[FoldResult]:
-    """Yield one result per fold. Neither cuts nor weights depend on validation and test rows.
+    """Yield one result per fold. Neither cuts nor rules depend on its test rows.
 
-    The time of a fold is its share of the time for cutting and
-    training, plus the time for extracting its formulas.
+    The time of a fold is its share of the time for fitting, plus the time for explaining.
 
     Args:
         frame: the rows, with named columns.
@@ -175,15 +159,15 @@ def cross_validate(
     parts = list(folds(labels, n_folds, seed=seed, groups=together))
     models: list[EntropyClassifier] = [clone(estimator) for _ in parts]
     begun = clock()
-    with working(bool(estimator.verbose) if progress is None else progress, PLAN):
-        fit_together(
-            models,
-            [
-                (frame.iloc[fold.train], labels[fold.train], None if numbers is None else numbers[fold.train])
-                for fold in parts
-            ],
-            [(frame.iloc[fold.validation], labels[fold.validation]) for fold in parts],
-        )
+    with (
+        working(bool(estimator.verbose) if progress is None else progress),
+        Progress(len(parts), SEARCHING) as shown,
+    ):
+        for place, (model, fold) in enumerate(zip(models, parts, strict=True)):
+            rows = np.sort(np.concatenate([fold.train, fold.validation]))
+            own = None if numbers is None else numbers[rows]
+            model._settle(model._begin(frame.iloc[rows], labels[rows], None, None, own, is_part=True))
+            shown.update(place + 1)
     share = (clock() - begun) / len(parts)
     for fold, model in zip(parts, models, strict=True):
         test = frame.iloc[fold.test]

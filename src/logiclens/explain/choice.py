@@ -26,7 +26,7 @@ FAR_OF_ALL = 2_000
 """Maximum number of rows of other classes in the final search of many classes."""
 SEARCHING = "searching rules"
 """What progress calls the search."""
-ABOUT_AS_GOOD = 0.005
+ABOUT_AS_GOOD = 0.01
 """Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken."""
 WORTH_STEADY = 0.02
 """What a formula may lose on all rows for rules that are all found again."""
@@ -139,9 +139,9 @@ def choose(rows: LearningRows, config: SearchConfig, *, two_classes: bool = Fals
         two_classes: whether one formula states both classes. Default: False.
     """
     together = rows.n_classes > MANY_CLASSES and bool(rows.bags) and not rows.is_multilabel
-    weight = float(rows.table.weight.sum())
-    n_prices = len(FIRST_PRICES) + len(config.prices(weight)) if rows.bags else 0
+    prices = config.prices(float(rows.table.weight.sum())) if rows.bags else []
     options = [_options(rows, config)] if two_classes else [[klass] for klass in range(rows.n_classes)]
+    n_prices = len(FIRST_PRICES) + len(prices)
     n_steps = n_prices + rows.n_classes if together else sum(n_prices * len(classes) + 1 for classes in options)
     with Progress(n_steps, SEARCHING) as progress:
         steps = iter(range(1, n_steps + 1))
@@ -149,15 +149,20 @@ def choose(rows: LearningRows, config: SearchConfig, *, two_classes: bool = Fals
         def tell() -> None:
             progress.update(next(steps, n_steps))
 
-        search = partial(tried, rows.bags, config=config, weight=weight, tell=tell)
+        search = partial(tried, rows.bags, config=config, tell=tell)
         if together:
-            choices = _chosen_together(rows, search(_sample_of_classes(rows)), config, tell)
+            choices = _chosen_together(rows, search(_sample_of_classes(rows), prices=prices), config, tell)
         else:
             choices = []
             for classes in options:
-                trials = {klass: search([klass]) for klass in classes} if rows.bags else {}
-                klass = _stated(classes, trials)
-                choices.append(_chosen(rows, klass, trials.get(klass, []), config))
+                klass = classes[0]
+                trials = search([klass], prices=prices) if rows.bags else []
+                if trials and len(classes) > 1:
+                    # One price tells which class has the better formula.
+                    other = search(classes[1:], prices=prices[:1])
+                    if _is_better(other, trials):
+                        klass, trials = classes[1], search(classes[1:], prices=prices)
+                choices.append(_chosen(rows, klass, trials, config))
                 tell()
     # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
     return [_or_always(choice, rows.everything, config) for choice in choices] if rows.is_multilabel else choices
@@ -176,12 +181,10 @@ def _options(rows: LearningRows, config: SearchConfig) -> list[int]:
     return [first, 1 - first]
 
 
-def _stated(classes: Sequence[int], trials: dict[int, list[Trial]]) -> int:
-    """Return the first class, or the other if its formula is better by more than one standard error."""
-    if len(classes) == 1 or not trials:
-        return classes[0]
-    first, other = (chosen(trials[klass]) for klass in classes)
-    return classes[1] if other.score - first.score > error_of_gain(other, first) else classes[0]
+def _is_better(other: Sequence[Trial], trials: Sequence[Trial]) -> bool:
+    """Return whether the formulas of the other class are better by more than one standard error."""
+    first, second = trials[len(FIRST_PRICES)], other[len(FIRST_PRICES)]
+    return second.score - first.score > error_of_gain(second, first)
 
 
 def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: SearchConfig) -> Choice:

@@ -30,7 +30,7 @@ from logiclens.metrics.rule_statistics import (
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields
 from logiclens.report.result import ClassResult, Editing, Headline, Metric, ProtectedColumn, Relevance, Result
-from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, uses
+from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, unsteady, uses
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -179,8 +179,8 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     base = measured.prevalence.value
     is_held_out = result.editing is None or result.editing.is_held_out
     rows = "held-out row" if is_held_out else "row"
-    read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
-    shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
+    read = read_rules(result.rules, measured, entry, rows=rows)
+    shown = read_rules(result.rules, measured, entry, rows=rows, apart=apart)
     rest = result.rules.rest_of(rule)
     constant = "" if rest else _constant(rule, result.rules)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
@@ -444,8 +444,8 @@ def _status(entry: ClassResult) -> str:
     if certified is not None:
         return (
             f"Certified: rules and network give the same answer on {certified.domain}. The closest call is "
-            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most. The network is "
-            f"{certified.origin}."
+            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most. "
+            f"The network is {certified.origin}."
         )
     if entry.equals_network:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
@@ -750,6 +750,7 @@ def render(result: Result) -> str:
         confusions=shown_confusions(result.confusion, result.confusion_of_rules),
         lead=lead(result),
         no_better=no_better(result),
+        unsteady=unsteady(result),
         tiles=tiles(result),
         most_sentences=MOST_SENTENCES,
         standing=standing(result),
