@@ -98,7 +98,7 @@ def test_a_pattern_is_counted_and_explained(lake):
     assert "cuts were found on all of them" in run.stderr
     result = json.loads(run.stdout)
     assert result["data"]["rows"] == 2_000
-    assert result["parts"] == {"train": 1_500, "validation": 0, "set_aside": 500}
+    assert result["parts"] == {"train": 1_500, "set_aside": 500}
     assert result["data"]["columns"] == 7
     assert sum(sum(row) for row in result["confusion"]["counts"]) == 500
     assert "<html" in (lake / "rules.html").read_text(encoding="utf-8")

@@ -106,6 +106,7 @@ def test_the_kind_of_a_column(values, kind, fine):
 def test_the_command_is_told_without_where_its_results_go():
     given = ["/usr/bin/logiclens", "explain", "my data.csv", "--target", "y", "--save", "m", "--json=-", "-q", "--soft"]
     assert command_line(given) == "logiclens explain 'my data.csv' --target y --soft"
+    assert command_line(["/lib/logiclens/__main__.py", "explain"]) == "python -m logiclens explain"
 
 
 @pytest.mark.parametrize("command", [

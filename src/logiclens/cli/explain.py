@@ -175,7 +175,8 @@ def bundled() -> Problem:
 
 def command_line(words: list[str]) -> str:
     """Return the command line without its output options."""
-    kept, skip = [Path(words[0]).name], False
+    name = Path(words[0]).name
+    kept, skip = ["python", "-m", "logiclens"] if name == "__main__.py" else [name], False
     for word in words[1:]:
         if skip:
             skip = False

@@ -169,7 +169,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
             "no rows were held out: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
-    source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
+    source = f"{table.n_counted:,} rows held out before training: nothing was learned from them"
     weight, values = table.weight, None
     if by is not None:
         values = None if name is None else aside.column(name)

@@ -599,7 +599,7 @@ def _equality(result: Result) -> Tile:
         edits = count_with_noun(len(result.editing.history), "edit")
         return Tile("Edited by hand", edits, "the exported model is compiled from these rules", is_text=True)
     if all(entry.certified is not None for entry in classes):
-        return Tile(label, "Equal", "proved for every combination of the conditions", is_text=True)
+        return Tile("Rules and model", "Equal", "proved for every combination of the conditions", is_text=True)
     if all(entry.equals_network for entry in classes):
         return Tile(label, "Same answers", "on every row they were made from", is_text=True)
     known = [entry.fidelity for entry in classes if entry.fidelity is not None]
@@ -622,8 +622,8 @@ def standing(result: Result) -> str:
     proved = [entry.name for entry in classes if entry.certified is not None]
     if len(proved) == len(classes):
         return (
-            "The rules are the model: for every class it is proved that the network answers as its rules do, on every "
-            "combination of the conditions it uses. That does not make them right; the numbers below say how often "
+            "The rules are the model: for every class it is proved that the network compiled from them answers as they "
+            "do, on every combination of the conditions. That does not make them right; the numbers below say how often "
             "they are."
         )
     if proved:
