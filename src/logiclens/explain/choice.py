@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.explain.candidates import Codes, formula_of, one_blas_thread
-from logiclens.explain.length import FIRST_PRICES, SearchConfig, Trial, chosen, error_of_gain, formula_search, tried
+from logiclens.explain.length import (
+    FIRST_PRICES,
+    GAIN,
+    LACK,
+    SearchConfig,
+    Trial,
+    chosen,
+    error_of_gain,
+    formula_search,
+    tried,
+)
 from logiclens.explain.search import FormulaSearch, Point
 from logiclens.explain.search_table import LearningRows, SearchTable
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -29,8 +39,8 @@ SEARCHING = "searching rules"
 ABOUT_AS_GOOD = 0.01
 """Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken."""
 WORTH_STEADY = 0.02
-"""What a formula may lose on all rows for rules that are all found again."""
-STEADY = 0.5
+"""What a formula may lose in the bags for steadier rules; near a perfect score less, as with `LACK`."""
+STEADY = 0.7
 """Share of the bags in which a rule must be found again to be steady."""
 YES = ("yes", "true", "1", "1.0", "y", "positive", "pos")
 """Names of the class that people ask about, where the other is its opposite."""
@@ -199,19 +209,18 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
     best = chosen(trials)
     longest = trials.index(best)
     path = _plain(everything, search.path([trial.price for trial in trials[: longest + 1]]))
-    first: list[Choice] = []
+    options: list[Choice] = []
     # A shorter formula is taken only if its rules are steadier and it loses little.
     for trial, point in zip(trials[longest::-1], path[::-1], strict=True):
-        if trial.score < best.score - WORTH_STEADY:
+        if trial.score < best.score - min(WORTH_STEADY, WORTH_STEADY / GAIN * LACK * (1 - best.score)):
             break
         (bags,) = trial.formulas
         cubes = everything.plain(search.plainest(point).cubes)
         choice = Choice(klass, trial.price, cubes, everything.names, rows.abouts, path, tuple(trials), bags)
-        choice = replace(choice, cubes=_most_recurrent(choice, everything, search, config))
-        if choice.cubes and _is_steady(choice, config):
-            return choice
-        first.append(choice)
-    return first[0]
+        options.append(replace(choice, cubes=_most_recurrent(choice, everything, search, config)))
+        if _steadiness(options[-1], config) >= STEADY:
+            return options[-1]
+    return max(options, key=lambda option: _steadiness(option, config))
 
 
 def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...]:
@@ -219,10 +228,11 @@ def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...
     return tuple(replace(point, cubes=everything.plain(point.cubes)) for point in points)
 
 
-def _is_steady(choice: Choice, config: SearchConfig) -> bool:
-    """Return whether every rule is found again in at least half of the bags, beside those that knowledge requires."""
+def _steadiness(choice: Choice, config: SearchConfig) -> float:
+    """Return the share of the bags in which the least steady rule is found again; knowledge requires others anyway."""
     required = required_cubes(choice, config)
-    return all(cube in required or found_again(cube, choice) >= STEADY for cube in choice.cubes)
+    shares = [found_again(cube, choice) for cube in choice.cubes if cube not in required]
+    return min(shares, default=1.0 if required else 0.0)
 
 
 def _most_recurrent(
