@@ -105,7 +105,7 @@ def count(table: Table) -> Callable[[], int]:
     classes, n_of_class = classes_of(there, "y")
     names = [name for name in there.columns if name != "y"]
     with kept(there, [*names, "y"]) as rows:
-        found = Booleaniser().fit_tallies(list(tallies(rows, names, "y", classes, n_of_class)))
+        found = Booleaniser().fit_tallies(list(tallies(rows, names, n_of_class.sum())))
     return lambda: len(count_rows(there, found.cutting_, "y", classes))
 
 

@@ -1,4 +1,4 @@
-"""Histograms of the columns of an engine table, by class: each is one GROUP BY, and only counts are transferred."""
+"""Histograms of the columns of an engine table: each is one GROUP BY, and only counts are transferred."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.concepts.cuts import MOST_BINS, Histogram, Tally, bins_of
-from logiclens.engine.query import as_double, codes_of, counting, fetched, how_many, kind_of, there
+from logiclens.engine.query import as_double, counting, fetched, how_many, kind_of, there
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.column_kinds import KINDS, NUMBER, ColumnKind
 
@@ -34,23 +34,23 @@ class Intervals:
         key: the number that the engine gives each interval.
         low: the smallest value in it.
         high: the largest value in it.
-        counts: the number of its rows of each class, `[intervals, classes]`.
+        rows: the number of its rows.
     """
 
     key: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    counts: NDArray[np.float64]
+    rows: NDArray[np.float64]
 
     def __len__(self) -> int:
         """Return the number of intervals."""
         return len(self.low)
 
     @classmethod
-    def none(cls, n_classes: int) -> Intervals:
+    def none(cls) -> Intervals:
         """Return the intervals of a column without values."""
         nothing = np.zeros(0)
-        return cls(nothing.astype(np.int64), nothing, nothing, np.zeros((0, n_classes)))
+        return cls(nothing.astype(np.int64), nothing, nothing, nothing)
 
     @classmethod
     def of(
@@ -58,22 +58,15 @@ class Intervals:
         key: NDArray[np.int64],
         low: NDArray[np.float64],
         high: NDArray[np.float64],
-        codes: NDArray[np.intp],
         n: NDArray[np.float64],
-        n_classes: int,
     ) -> Intervals:
-        """Build intervals from the counts of an engine, which has one row per interval and class."""
+        """Build intervals from the counts of an engine, which may have several rows per interval."""
         keys, place = np.unique(key, return_inverse=True)
         lows, highs = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
         np.minimum.at(lows, place, low)
         np.maximum.at(highs, place, high)
-        counts = np.bincount(place * n_classes + codes, n, minlength=len(keys) * n_classes)
-        return cls(keys, lows, highs, counts.astype(np.float64).reshape(-1, n_classes)).take(np.argsort(lows))
-
-    @property
-    def rows(self) -> NDArray[np.float64]:
-        """Return the number of rows in each interval."""
-        return np.asarray(self.counts.sum(axis=1))
+        rows = np.bincount(place, n, minlength=len(keys)).astype(np.float64)
+        return cls(keys, lows, highs, rows).take(np.argsort(lows))
 
     @property
     def has_several(self) -> NDArray[np.bool_]:
@@ -97,13 +90,13 @@ class Intervals:
 
     def take(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Intervals:
         """Return some of the intervals."""
-        return Intervals(self.key[which], self.low[which], self.high[which], self.counts[which])
+        return Intervals(self.key[which], self.low[which], self.high[which], self.rows[which])
 
     def replaced(self, which: NDArray[np.bool_], smaller: Intervals) -> Intervals:
         """Return the intervals with smaller ones in place of some."""
         kept = self.take(~which)
         both = (
-            np.concatenate([getattr(one, name) for one in (kept, smaller)]) for name in ("key", "low", "high", "counts")
+            np.concatenate([getattr(one, name) for one in (kept, smaller)]) for name in ("key", "low", "high", "rows")
         )
         merged = Intervals(*both)
         return merged.take(np.argsort(merged.low, kind="stable"))
@@ -155,12 +148,10 @@ NARROW = 65_536
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an engine table, together with the target."""
+    """A column of an engine table."""
 
     table: ir.Table
     name: str
-    target: str
-    classes: Sequence[Any]
 
     @property
     def kind(self) -> ColumnKind:
@@ -180,9 +171,9 @@ class Column:
         return np.inf if side is None or step is None else (side[1] - side[0]) / step + 2
 
     def rows(self) -> ir.Table:
-        """Return the rows that have a value: the value v as the engine stores it, and the class y."""
+        """Return the rows that have a value: the value v as the engine stores it."""
         column = self.table[self.name]
-        return self.table.filter(there(column)).select(v=column, y=self.table[self.target], **counting(self.table))
+        return self.table.filter(there(column)).select(v=column, **counting(self.table))
 
     def comparable(self) -> ir.Table:
         """Like `rows`, but with values as they are compared: numbers as floats, as in memory."""
@@ -190,7 +181,7 @@ class Column:
         return rows.mutate(v=self.kind.ibis_comparable(rows.v))
 
     def intervals(self, found: Any) -> Intervals:
-        """Read what an engine counted: for each class y, the number n of rows with a value v, or from low to high."""
+        """Read what an engine counted: the number n of rows with a value v, or from low to high."""
         if "v" in found.column_names:
             low = high = self.kind.arrow_numbers(found["v"])
             key = np.unique(low, return_inverse=True)[1]
@@ -198,7 +189,7 @@ class Column:
             low, high = (self.kind.arrow_numbers(found[side]) for side in ("low", "high"))
             key = found["p"].to_numpy()
         n = found["n"].to_numpy().astype(np.float64)
-        return Intervals.of(key, low, high, codes_of(found["y"], self.classes), n, len(self.classes))
+        return Intervals.of(key, low, high, n)
 
     def n_values(self) -> int:
         """Return the number of distinct values."""
@@ -239,7 +230,7 @@ class Parting:
         """Count some intervals value by value; return None if they have too many values."""
         self.levels.append(self._level(opened, np.ones(len(opened), dtype=np.int64)))
         rows = self._placed()
-        found = fetched(rows.group_by(["v", "y"]).agg(n=how_many(rows)).limit(FEW_VALUES + 1))
+        found = fetched(rows.group_by("v").agg(n=how_many(rows)).limit(FEW_VALUES + 1))
         return None if len(found) > FEW_VALUES else self.column.intervals(found)
 
     def _level(self, opened: Intervals, n_parts: NDArray[np.int64]) -> Any:
@@ -261,7 +252,7 @@ class Parting:
     def _counted(self) -> Intervals:
         rows = self._placed()
         told = {"low": rows.v.min(), "high": rows.v.max(), "n": how_many(rows)}
-        return self.column.intervals(fetched(rows.group_by(["p", "y"]).agg(**told)))
+        return self.column.intervals(fetched(rows.group_by("p").agg(**told)))
 
     def _placed(self) -> ir.Table:
         """Return the rows of the intervals to count, with the number p of the part that each value falls into."""
@@ -271,7 +262,7 @@ class Parting:
         start, width = map(float, self._interval(np.float64(self.low), np.float64(self.high)))
         rows = rows.mutate(p=_part((rows.k - as_double(start)) / as_double(width), float(PARTS)))
         for level in self.levels:
-            kept = ["v", "y", "k", *counting(rows)]
+            kept = ["v", "k", *counting(rows)]
             joined = rows.inner_join(level, [("p", "key")]).select(*kept, *level.columns)
             part = _part((joined.k - joined.start) / joined.width, joined.parts)
             rows = joined.select(*kept, p=part + joined.offset)
@@ -283,12 +274,12 @@ def by_value(columns: Sequence[Column]) -> list[Intervals]:
     table = columns[0].table
     names = [f"v{place}" for place in range(len(columns))]
     each = {name: table[column.name] for name, column in zip(names, columns, strict=True)}
-    rows = table.select(**each, y=table[columns[0].target], **counting(table))
-    found = fetched(rows.group_by([*names, "y"]).agg(n=how_many(rows)))
+    rows = table.select(**each, **counting(table))
+    found = fetched(rows.group_by(names).agg(n=how_many(rows)))
     counted = []
     for name, column in zip(names, columns, strict=True):
         known = found.filter(found[name].is_valid())
-        counted.append(column.intervals(known.select([name, "y", "n"]).rename_columns(["v", "y", "n"])))
+        counted.append(column.intervals(known.select([name, "n"]).rename_columns(["v", "n"])))
     return counted
 
 
@@ -345,7 +336,7 @@ def _sides(columns: Sequence[Column], *, known: bool) -> dict[str, tuple[float, 
 
 def date_spans(table: ir.Table, columns: Sequence[str]) -> dict[str, float]:
     """Return for each column of dates, from the earliest on, how many days its dates span."""
-    dates = [column for name in columns if (column := Column(table, name, name, ())).kind.name == "date"]
+    dates = [column for name in columns if (column := Column(table, name)).kind.name == "date"]
     sides = ranges(dates)
     in_time = sorted(sides.items(), key=lambda side: side[1][0])
     return {name: (high - low) / 86_400 for name, (low, high) in in_time}
@@ -360,40 +351,38 @@ MOST_CATEGORIES = 10_000
 """For a column with more categories than this, only the most frequent ones are counted."""
 
 
-def tallies(
-    table: ir.Table, columns: Sequence[str], target: str, classes: Sequence[Any], n_of_class: NDArray[np.float64]
-) -> Iterator[Tally]:
-    """Yield the tally of each column; `n_of_class` is the number of rows of each class."""
-    looked_at = [Column(table, name, target, classes) for name in columns]
+def tallies(table: ir.Table, columns: Sequence[str], n_rows: float) -> Iterator[Tally]:
+    """Yield the tally of each column of a table with `n_rows` rows."""
+    looked_at = [Column(table, name) for name in columns]
     sides = ranges([column for column in looked_at if ">=" in column.kind.operators])
     together = {column.name: bundle for bundle in bundles(looked_at, sides) for column in bundle}
     counted: dict[str, Intervals] = {}
     for column in looked_at:
         if column.kind.is_nominal:
-            yield _of_text(column, n_of_class)
+            yield _of_text(column, n_rows)
             continue
         if column.name not in counted:
             counted |= _counted(column, together.get(column.name), sides.get(column.name))
-        yield _of_numbers(column, counted.pop(column.name), n_of_class)
+        yield _of_numbers(column, counted.pop(column.name), n_rows)
 
 
 def _counted(column: Column, bundle: Sequence[Column] | None, side: tuple[float, float] | None) -> dict[str, Intervals]:
     """A column, and the columns that are counted together with it."""
     if bundle is not None:
         return dict(zip([one.name for one in bundle], by_value(bundle), strict=True))
-    return {column.name: Intervals.none(len(column.classes)) if side is None else Parting(column, *side).intervals()}
+    return {column.name: Intervals.none() if side is None else Parting(column, *side).intervals()}
 
 
-def _of_numbers(column: Column, intervals: Intervals, n_of_class: NDArray[np.float64]) -> Tally:
+def _of_numbers(column: Column, intervals: Intervals, n_rows: float) -> Tally:
     """Tally numbers, dates, durations and truth values: the bins equal those of `Histogram.of`."""
-    missing = float(n_of_class.sum() - intervals.counts.sum())
+    missing = float(n_rows - intervals.rows.sum())
     histogram, loose = intervals.histogram()
     whole = column.kind is NUMBER and (column.type.is_integer() or (missing > 0 and _is_whole(column, intervals)))
     return Tally(
         column.name,
         column.kind.name,
         missing,
-        int(intervals.counts.sum()),
+        int(intervals.rows.sum()),
         _n_values(column, intervals, whole),
         histogram,
         whole=whole,
@@ -417,37 +406,23 @@ def _n_values(column: Column, intervals: Intervals, whole: bool) -> int:
     return column.n_values()
 
 
-def _of_text(column: Column, n_of_class: NDArray[np.float64]) -> Tally:
+def _of_text(column: Column, n_rows: float) -> Tally:
     """Tally categories; only the most frequent ones if there are very many."""
     import ibis
 
     rows = column.rows()
-    pairs = rows.group_by(["v", "y"]).agg(n=how_many(rows))
-    counts = {f"n{k}": ibis.ifelse(pairs.y == value, pairs.n, 0).sum() for k, value in enumerate(column.classes)}
-    values = pairs.group_by("v").agg(n=pairs.n.sum(), **counts)
+    values = rows.group_by("v").agg(n=how_many(rows))
     whole_table = ibis.window()
     sized = values.mutate(n_values=values.count().over(whole_table), n_rows=values.n.sum().over(whole_table))
     found = fetched(sized.order_by(sized.n.desc(), sized.v.asc()).limit(MOST_CATEGORIES)).to_pydict()
     order = sorted(range(len(found["v"])), key=found["v"].__getitem__)
-    per_class = np.array([found[name] for name in counts], dtype=np.float64).T.reshape(-1, 1, len(column.classes))
-    known = per_class.sum(axis=(0, 1))
-    if found["n_values"] and found["n_values"][0] > len(order):
-        known = _known_of_class(column)
+    n_there = found["n_rows"][0] if order else 0
     return Tally(
         column.name,
         column.kind.name,
-        float(n_of_class.sum() - known.sum()),
-        found["n_rows"][0] if order else 0,
+        float(n_rows - n_there),
+        n_there,
         found["n_values"][0] if order else 0,
         categories=tuple(found["v"][place] for place in order),
-        counts=per_class[order].sum(axis=(1, 2)),
+        counts=np.array([found["n"][place] for place in order], dtype=np.float64),
     )
-
-
-def _known_of_class(column: Column) -> NDArray[np.float64]:
-    """Return the number of rows of each class that have a value."""
-    rows = column.rows()
-    found = fetched(rows.group_by("y").agg(n=how_many(rows)))
-    known = np.zeros(len(column.classes))
-    known[codes_of(found["y"], column.classes)] = found["n"].to_numpy()
-    return known

@@ -174,7 +174,7 @@ def prepare_in_engine(
     asked = [*columns, *parts]
     table = with_parts(table, parts.values())
     with Progress(len(asked) + 1, COUNTING) as progress, kept(table, [*asked, target]) as table:
-        for tally in tallies(table, asked, target, classes, n_of_class):
+        for tally in tallies(table, asked, n_of_class.sum()):
             found.append(replace(tally, origin=parts.get(tally.name)))
             progress.update(len(found), readable(tally.name))
         fitted = cuts.fit_tallies(in_order(found[: len(columns)], found[len(columns) :]))
