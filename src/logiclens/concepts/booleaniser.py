@@ -620,7 +620,11 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def is_round(self, column: Column) -> bool:
-        """Return whether a column is cut at round numbers."""
+        """Return whether a column is cut at round numbers.
+
+        Args:
+            column: the column.
+        """
         how = _how(self.cuts, column)
         return isinstance(how, str) and how == "round"
 
