@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
@@ -19,7 +19,7 @@ from logiclens.concepts.booleaniser import Booleaniser, Cutting
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Copies, DistinctRows, latest_rows
 from logiclens.errors import LogicLensError, no_column, quoted, quoted_names
-from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, is_missing
+from logiclens.formula.column_kinds import KINDS, NUMBER, TRUTH_VALUE, Scalar, is_missing
 from logiclens.formula.condition import CONCEPT, ZERO_ONE
 from logiclens.formula.groups import Groups
 from logiclens.formula.packed_rows import as_array

@@ -19,7 +19,7 @@ from logiclens.explain.choice import LearnedRules, learn_rules
 from logiclens.explain.length import SearchConfig
 from logiclens.explain.search_table import LearningRows
 from logiclens.explain.thresholds import sharper_cuts
-from logiclens.formula.condition import ORDERS
+from logiclens.formula.column_kinds import ORDERS
 from logiclens.formula.knowledge import BoundKnowledge
 
 if TYPE_CHECKING:

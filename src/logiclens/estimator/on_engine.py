@@ -151,7 +151,7 @@ def prepare_in_engine(
     share: float,
     seed: int,
     budget: int,
-    recurring: Callable[[ConceptTable, NDArray[Any]], Mapping[str, float]],
+    recurring: Callable[[ConceptTable], Mapping[str, float]],
 ) -> Prepared:
     """Count a table of Ibis, as `prepare_counted` counts rows in memory.
 
@@ -183,7 +183,7 @@ def prepare_in_engine(
         within = within_budget(
             table, fitted.cutting_, target, classes, n_rows=int(n_of_class.sum()), budget=budget, most=1 - share,
             seed=seed,
-            recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0], known.classes),
+            recurring=lambda counted: recurring(_as_table(counted, fitted.groups_, known)[0]),
         )  # fmt: skip
     fitted.cutting_ = within.cutting
     if within.note is not None:
