@@ -1105,10 +1105,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much the network leans on each input column: one number per column of `fit`, of sum 1.
+        """How much the model leans on each input column: one number per column of `fit`, of sum 1.
 
-        It is the relevance of concepts (`relevance_`), the mean over classes, summed over the concepts of a column. It
-        says what the network uses, not what the rules use.
+        It is the relevance of concepts (`relevance_`), the mean over classes, summed over the concepts of a column. For
+        an exact model it says what the rules use, for any other what the network uses.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
         >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)

@@ -514,14 +514,6 @@ class Prepared:
         )  # fmt: skip
 
 
-def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
-    """Return for each concept its column, its operator and its value; None in place of a threshold."""
-    return {
-        name: (meant.column, meant.operator, None if meant.operator in (">=", ">", "<", "<=") else meant.value)
-        for name, meant in predicates.items()
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class RecordedAnswers:
     """Recorded answers of a model, such as a column of a table, used as a teacher in its place.
