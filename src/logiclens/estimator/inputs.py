@@ -478,7 +478,7 @@ class SetAside:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The distinct rows as concepts, split into training, validation and held-out rows.
+    """The distinct rows as concepts, split into training and held-out rows.
 
     `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose
     the epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of
