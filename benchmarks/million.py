@@ -60,7 +60,7 @@ def main() -> None:
     for repeat in range(arguments.repeats):
         formula = planted(arguments.concepts, arguments.cubes, np.random.default_rng(repeat))
         row = ConceptTable(np.zeros((1, len(names)), dtype=bool), names, [[0]], ["yes"])
-        made, compiled = timed(lambda: compiled_network([formula], row, agreement=1.0))  # noqa: B023
+        made, compiled = timed(lambda: compiled_network([formula], row))  # noqa: B023
         with tempfile.TemporaryDirectory() as folder:
             rules = RuleSet((Rule("yes", formula, (0.5,) * len(formula)),), multilabel=True)
             stored = StoredModel(

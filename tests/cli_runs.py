@@ -195,7 +195,7 @@ def explain(frame: pd.DataFrame, name: str, *options: object, terminal: bool = F
 @cache
 def exact() -> Explained:
     """An exact model of two classes."""
-    return explain(patients(), "exact", "--target", "died", "--exact")
+    return explain(patients(), "exact", "--target", "died")
 
 
 @cache
@@ -204,13 +204,13 @@ def soft() -> Explained:
     frame = patients().drop(columns="id")
     frame["died"] = (frame["died"] == "yes").astype(float)
     frame.loc[5:8, "died"] = np.nan
-    return explain(frame, "soft", "--target", "died", "--by", "sex", "--report", "model.html")
+    return explain(frame, "soft", "--target", "died", "--soft", "--by", "sex", "--report", "model.html")
 
 
 @cache
 def three() -> Explained:
-    """Three classes, with resamples and rules made of what recurs."""
-    return explain(with_states(patients()), "three", "--target", "state", "--max-literals", "2")
+    """A model of three classes that is not exact."""
+    return explain(with_states(patients()), "three", "--target", "state", "--soft", "--max-literals", "2")
 
 
 @cache

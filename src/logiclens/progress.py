@@ -295,9 +295,10 @@ class TerminalBar:
         """Draw over the line, without filling it: the next character would break it."""
         filled = int(24 * share)
         line = f"[{'#' * filled}{'.' * (24 - filled)}] {told}"
+        # Before the line is there: Ctrl-C may come at once.
+        self._is_drawn = True
         self._stream.write(f"\r\x1b[2K{line[: _width(self._stream) - 1]}")
         self._stream.flush()
-        self._is_drawn = True
 
     def clear(self) -> None:
         """Clear the line."""

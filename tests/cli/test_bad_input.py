@@ -46,6 +46,9 @@ ROWS = "".join(f"{20 + i % 50},{'AB'[i % 2]},{'yn'[i % 2]}\n" for i in range(40)
         (HEADER + ROWS, "--target died --delimiter ab", "the delimiter must be one character"),
         (HEADER + ROWS, "--target died --split-by-time aeg", "the table has no column 'aeg'; did you mean 'age'?"),
         (HEADER + ROWS, "--target died --split-by-time unit", "rows are split by time along dates or numbers, and"),
+        (HEADER + ROWS, "--target died --soft --network", "with --soft a network predicts: leave out --soft or"),
+        (HEADER + ROWS, "--target died --soft --teacher-column age", "rules explain a network or the teacher: leave"),
+        (HEADER + ROWS, "--target died --network --teacher-column age", "rules that explain a teacher match its"),
         (HEADER + ROWS, "--target died --split-by-time age --folds 3", "folds are drawn at random, whatever the time"),
     ],
 )  # fmt: skip
@@ -112,7 +115,7 @@ def test_keys_categories_and_gaps_are_reduced_with_a_note(tmp_path):
     assert told["notes"][0] == "100 of 12,000 rows have no value of 'well' and are left out."
     assert "the column 'key' is left out: every row has another value, as an identifier has." in told["notes"]
     (categories,) = [note for note in told["notes"] if "'city'" in note]
-    assert "categories: the 20 that tell most become concepts" in categories
+    assert "categories: the 20 most frequent become concepts" in categories
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 99
     assert told["data"]["columns"] == 3
     assert told["command"] == "logiclens explain cities.csv --target well --drop far --missing none"
@@ -138,7 +141,7 @@ def test_only_near_names_that_are_not_needed_are_suggested(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.drop(columns=["DEBTINC", "DEBTINK"]).to_csv(tmp_path / "none.csv", index=False)
     frame.drop(columns="DEBTINC").to_csv(tmp_path / "near.csv", index=False)
-    logiclens("explain", "t.csv", "--target", "BAD", "--exact", "--save", "model", cwd=tmp_path)
+    logiclens("explain", "t.csv", "--target", "BAD", "--save", "model", cwd=tmp_path)
     said = "has no column 'DEBTINC', which the model needs;"
     assert refused("predict", "model", "none.csv", cwd=tmp_path) == f"none.csv {said} its columns are 'DELINQ', 'BAD'."
     assert refused("predict", "model", "near.csv", cwd=tmp_path) == f"near.csv {said} did you mean 'DEBTINK'?"

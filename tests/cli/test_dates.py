@@ -14,7 +14,7 @@ from tests.estimator.test_dates import stays
 @pytest.fixture(scope="module")
 def explained() -> Explained:
     frame, labels = stays(400)
-    return explain(frame.assign(end=labels), "stays", "--target", "end", "--exact", "--split-by-time", "admitted")
+    return explain(frame.assign(end=labels), "stays", "--target", "end", "--split-by-time", "admitted")
 
 
 def test_the_sheet_tells_weekends_and_the_latest_rows(explained):

@@ -146,7 +146,7 @@ def test_an_edit_is_held_to_the_knowledge_unless_let_go(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"age": [25, 37, 61, 74] * 20, "unit": ["A", "B"] * 40, "died": ["no", "no", "yes", "yes"] * 20}
     )
-    model = EntropyClassifier(committee=1, epochs=20, exact=True, knowledge=Knowledge(forbidden=["unit is B"]))
+    model = EntropyClassifier(knowledge=Knowledge(forbidden=["unit is B"]))
     model.fit(frame, target="died").save(tmp_path / "model")
     path = script(tmp_path, '[[edit]]\ndo = "with_rule"\nclass = "yes"\nconditions = "unit is B & age >= 30"\n')
     said = refused("edit", tmp_path / "model", path, "-o", tmp_path / "new")

@@ -44,11 +44,11 @@ def new(tmp_path_factory):
 
 
 def logiclens(*arguments, cwd):
-    """A command as a user gives it, but in this process, which has loaded everything, and with a smaller committee."""
+    """A command as a user gives it, but in this process, which has loaded everything, and with fewer epochs."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings_ignored(),
-        patch.dict(EntropyClassifier.__init__.__kwdefaults__, epochs=200, committee=3),
+        patch.dict(EntropyClassifier.__init__.__kwdefaults__, epochs=200),
     ):  # fmt: skip
         code = _run([str(argument) for argument in arguments])
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
@@ -73,9 +73,9 @@ def refused(*arguments, cwd):
 @pytest.fixture(scope="module", params=["soft", pytest.param("exact", marks=pytest.mark.slow)])
 def model(request, lake):
     """A model of a lake."""
-    exact = ["--exact"] if request.param == "exact" else []
+    soft = ["--soft"] if request.param == "soft" else []
     run = logiclens(
-        "explain", "part*.parquet", "--target", "y", "--drop", "nothing", *exact, "--save", request.param, "-q",
+        "explain", "part*.parquet", "--target", "y", "--drop", "nothing", *soft, "--save", request.param, "-q",
         cwd=lake,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -98,7 +98,7 @@ def test_a_pattern_is_counted_and_explained(lake):
     assert "cuts were found on all of them" in run.stderr
     result = json.loads(run.stdout)
     assert result["data"]["rows"] == 2_000
-    assert result["parts"] == {"train": 1_500, "validation": 0, "set_aside": 500}
+    assert result["parts"] == {"train": 1_500, "set_aside": 500}
     assert result["data"]["columns"] == 7
     assert sum(sum(row) for row in result["confusion"]["counts"]) == 500
     assert "<html" in (lake / "rules.html").read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ def hostile(seed: int = 0) -> pd.DataFrame:
 @cache
 def model() -> Explained:
     """An exact model of them."""
-    return explain(hostile(), "hostile", "--target", "died", "--exact", "--by", "sex")
+    return explain(hostile(), "hostile", "--target", "died", "--by", "sex")
 
 
 def commands(made: Explained, folder) -> list[tuple[str, ...]]:
@@ -90,11 +90,6 @@ def test_the_page_escapes_names_in_its_sentences(tmp_path):
 @pytest.mark.parametrize(
     ("share", "options", "said"),
     [
-        (
-            0.12,
-            (),
-            "always answering 0 would on 100.0%, so a constant answer tells its answers better: fit with --exact",
-        ),
         (0.05, (), "with --balanced a model usually"),
         (0.05, ("--set-aside", "0.9"), "--set-aside 0.9 leaves"),
         (0.3, ("--min-support", "9999"), "--min-support 9999 is more than"),

@@ -119,7 +119,7 @@ KNOWN = Knowledge(
 def knowing(folder, knowledge):
     """Save a model that learned within `KNOWN`, and that says to know something else if `knowledge` is another."""
     rows = pd.DataFrame({"age": [25, 35, 61, 74] * 20, "tall": [True, False] * 40, "bed": [1, 2, 3, 4] * 20})
-    model = EntropyClassifier(knowledge=KNOWN, exact=True, committee=3, epochs=20, verbose=False)
+    model = EntropyClassifier(knowledge=KNOWN, verbose=False)
     model.fit(rows, ["no", "no", "yes", "yes"] * 20)
     model.knowledge = knowledge
     return model.save(folder)
@@ -208,7 +208,7 @@ def test_names_and_values_with_commas_are_written_as_in_csv(tmp_path):
     frame["lab, a=b"] = frame["age"]
     frame = frame.drop(columns=["id", "age"])
     frame.to_csv(tmp_path / "data.csv", index=False)
-    made = logiclens("explain", "data.csv", "--target", "died", "--exact", "--save", "model", cwd=tmp_path)
+    made = logiclens("explain", "data.csv", "--target", "died", "--save", "model", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     run = logiclens("why", "model", "--row", '"lab, a=b=70",unit=MICU', cwd=tmp_path)
     assert run.stdout.startswith("died is yes, because"), run.stderr

@@ -14,6 +14,7 @@ from logiclens.cli.saved_model import check_kind
 from logiclens.cli.tables import ColumnRoles, check_columns, read_problem
 from logiclens.errors import LogicLensError, nearest
 from logiclens.tables.columns import text_of
+from tests.cli_runs import exact, logiclens
 
 
 @pytest.fixture(autouse=True)
@@ -103,16 +104,22 @@ def test_the_kind_of_a_column(values, kind, fine):
 
 
 def test_the_command_is_told_without_where_its_results_go():
-    given = [
-        "/usr/bin/logiclens",
-        "explain",
-        "my data.csv",
-        "--target",
-        "y",
-        "--save",
-        "m",
-        "--json=-",
-        "-q",
-        "--exact",
-    ]
-    assert command_line(given) == "logiclens explain 'my data.csv' --target y --exact"
+    given = ["/usr/bin/logiclens", "explain", "my data.csv", "--target", "y", "--save", "m", "--json=-", "-q", "--soft"]
+    assert command_line(given) == "logiclens explain 'my data.csv' --target y --soft"
+    assert command_line(["/lib/logiclens/__main__.py", "explain"]) == "python -m logiclens explain"
+
+
+@pytest.mark.parametrize("command", [
+    "explain T", "explain T --target died", "predict M T", "score M T", "why M T --rows 1", "flip M T --rows 1",
+    "diff M M --data T", "edit M script.toml --data T -o new",
+])  # fmt: skip
+def test_every_command_says_how_a_table_was_read(command, tmp_path):
+    made = exact()
+    text = made.data.read_text().replace("MICU", "MICÜ")
+    (tmp_path / "t.csv").write_bytes(text.encode("cp1252"))
+    (tmp_path / "script.toml").write_text('[[edit]]\ndo = "reorder"\norder = ["yes", "no"]\nwhy = "it reads better"\n')
+    words = [{"M": str(made.folder), "T": "t.csv"}.get(word, word) for word in command.split()]
+    run = logiclens(*words, cwd=tmp_path)
+    assert (run.stdout + run.stderr).count("note: t.csv is not UTF-8: it is read as Windows-1252.") == 1
+    quiet = logiclens(*words, "--quiet", cwd=tmp_path)
+    assert "Windows-1252" not in quiet.stdout + quiet.stderr

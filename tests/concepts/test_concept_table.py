@@ -316,26 +316,3 @@ def test_a_tensor_on_the_gpu_is_fetched():
     table = ConceptTable(torch.tensor(GOOD, device="cuda"), labels=torch.tensor([0, 1, 1], device="cuda"))
     np.testing.assert_array_equal(table.values, GOOD)
     assert table.labels.tolist() == [0, 1, 1]
-
-
-# Literals ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_marks_of_literals_survive_everything_that_keeps_concepts():
-    table = ConceptTable(
-        [[0.2, 1.0, 0.6], [0.7, 0.0, 0.1]], ["a", "b", "c"], [0, 1], weight=[1, 2], literals=["c", "a"]
-    )
-    assert table.literals == ("a", "c")
-    assert table.is_literal.tolist() == [True, False, True]
-    for other in (
-        table.weighing([3, 1]), table.append(table), table.take([1]), table.hard(), table.per_class(),
-        table.with_values(np.zeros((2, 3))),
-    ):  # fmt: skip
-        assert other.literals == ("a", "c")
-    assert table.with_columns(["b", "c"]).literals == ("c",)
-    assert ConceptTable([[1, 0]], ["a", "b"]).literals is None
-    assert ConceptTable([[1, 0]], ["a", "b"]).is_literal.all()
-    with pytest.raises(UnknownConcept, match="d"):
-        ConceptTable([[1, 0]], ["a", "b"], literals=["d"])
-    with pytest.raises(LogicLensError, match="same concepts"):
-        table.append(ConceptTable(table.values, table.names, [0, 1]))

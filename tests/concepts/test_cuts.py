@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,9 +46,12 @@ def test_cuts_are_multiples_of_one_round_step(seed, scale, shift, shape):
 
 def test_another_sample_of_the_rows_has_nearly_the_same_cuts():
     rng = np.random.default_rng(0)
-    values = rng.gamma(3, 20, 400)
-    sets = [set(cuts_of(rng.choice(values, 300, replace=False))) for _ in range(20)]
-    shared = [2 * len(a & b) / (len(a) + len(b)) for a in sets for b in sets]
+    shared = []
+    # The step itself may differ where a fifth of a column is near 1, 2 or 5: the promise is for the mean over scales.
+    for scale in np.geomspace(1, 10, 15, endpoint=False):
+        for values in (rng.gamma(3, scale, 400), rng.normal(3 * scale, scale, 400), scale * rng.random(400)):
+            sets = [set(cuts_of(rng.choice(values, 300, replace=False))) for _ in range(4)]
+            shared += [2 * len(a & b) / (len(a) + len(b)) for a, b in combinations(sets, 2)]
     assert np.mean(shared) > 0.9
 
 
@@ -57,7 +62,7 @@ def test_labels_do_not_move_a_cut():
     assert Booleaniser().fit(frame, labels).cutting_.names == Booleaniser().fit(frame).cutting_.names
 
 
-@given(st.lists(st.integers(-50, 50), min_size=2, max_size=FEW_VALUES, unique=True), st.integers(1, 4))
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=FEW_VALUES - 1, unique=True), st.integers(1, 4))
 def test_a_column_of_few_values_is_cut_between_all(values, times):
     cuts = cuts_of([*values, min(values) - 1] * times)
     assert np.digitize(sorted(values), cuts).tolist() == list(range(1, len(values) + 1))
@@ -120,8 +125,8 @@ def test_uniform_cuts_are_at_equal_steps(values, n_cuts):
         assert uniform_cuts(counted, n_cuts) == ()
         return
     steps = np.linspace(min(values), max(values), n_cuts + 2)[1:-1]
-    wanted = {min(max(sum(low < step for low in counted.low), 1), len(counted) - 1) for step in steps}
-    assert set(uniform_cuts(counted, n_cuts)) == wanted
+    nearest = {min(max(sum(low < step for low in counted.low), 1), len(counted) - 1) for step in steps}
+    assert set(uniform_cuts(counted, n_cuts)) == nearest
 
 
 def test_a_heavy_value_among_many_has_its_own_bin():

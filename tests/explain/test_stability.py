@@ -1,4 +1,4 @@
-"""Recurrence over bags: frequencies counted by hand."""
+"""How often rules are found again in bags, counted by hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from logiclens.estimator import EntropyClassifier
 from logiclens.explain.candidates import formula_of
-from logiclens.explain.stability import alike, cuts_of, selection_frequencies
-from logiclens.formula import DNF, Complement, parse
+from logiclens.explain.choice import Choice
+from logiclens.explain.stability import stability_of
+from logiclens.formula import parse
 from logiclens.formula.english import RECURS
 from logiclens.formula.predicate import Predicate
 
@@ -28,112 +29,57 @@ LABELS = np.where((FRAME["age"] >= 65) | (FRAME["unit"] == "MICU"), "ill", "well
 
 @pytest.fixture(scope="module")
 def model() -> EntropyClassifier:
-    return EntropyClassifier(epochs=100).fit(FRAME, LABELS)
+    return EntropyClassifier().fit(FRAME, LABELS)
 
 
-def test_frequencies_are_counted_over_the_runs():
-    runs = [[parse("a | b & c")], [parse("a")], [parse("c & ~a")], [DNF.false]]
-    counted = selection_frequencies(["ill"], runs).classes[0]
-    # a is in runs 1, 2, 3; c in 1, 3; b in 1. The cube a is in 1 and 2.
-    assert counted.concepts == {"a": 0.75, "c": 0.5, "b": 0.25}
-    assert {str(cube): share for cube, share in counted.cubes.items()} == {"a": 0.5, "b & c": 0.25, "c & ~a": 0.25}
-    assert list(counted.concepts) == ["a", "c", "b"]
-    assert [str(cube) for cube in counted.recurring] == ["a"]
+def test_columns_and_directions_count_and_cuts_have_ranges():
+    cuts = {f"age >= {cut}": Predicate("age", ">=", cut) for cut in (40, 50, 60, 100)}
+    predicates = cuts | {"unit is A": Predicate("unit", "==", "A"), "bmi is missing": Predicate("bmi", "missing")}
+    names = tuple(predicates)
+    about = tuple(meant.column if meant.operator == ">=" else name for name, meant in predicates.items())
 
+    def codes(text: str) -> tuple[tuple[int, ...], ...]:
+        formula = parse(text)
+        return tuple(tuple(2 * names.index(lit.concept) + (not lit.positive) for lit in cube) for cube in formula)
 
-def test_cubes_match_where_thresholds_are_at_most_one_cut_apart():
-    names = [
-        "age >= 40",
-        "age >= 50",
-        "age >= 60",
-        "age >= 100",
-        "bmi >= 25",
-        "bmi is missing",
-        "unit is A",
-        "unit is B",
+    bags = [
+        '"age >= 40" & "unit is A"',
+        # Of two rules of the same columns and directions the nearer one counts.
+        '"age >= 60" & "unit is A" | "age >= 100" & "unit is A" | "bmi is missing"',
+        # Another direction, a condition less, a condition more.
+        '~"age >= 50" & "unit is A" | "age >= 50" | "age >= 50" & "unit is A" & "bmi is missing"',
+        "False",
     ]
-    predicates = {
-        **{f"age >= {cut}": Predicate("age", ">=", float(cut)) for cut in (40, 50, 60, 100)},
-        "bmi >= 25": Predicate("bmi", ">=", 25.0),
-        "bmi is missing": Predicate("bmi", "missing"),
-        "unit is A": Predicate("unit", "==", "A"),
-        "unit is B": Predicate("unit", "==", "B"),
-    }
-    cuts = cuts_of(names, predicates)
-
-    def match(first: str, second: str) -> bool:
-        (one,), (other,) = (parse(text) for text in (first, second))
-        assert alike(one, other, cuts) == alike(other, one, cuts)
-        return alike(one, other, cuts)
-
-    assert match('"age >= 40" & "unit is A"', '"unit is A" & "age >= 50"')
-    # By the order of the cuts as numbers: 100 comes after 60.
-    assert match('"age >= 60"', '"age >= 100"')
-    assert match('"age >= 40" & ~"age >= 60"', '"age >= 50" & ~"age >= 100"')
-    # Two cuts apart, another direction, another column, another category, a literal more.
-    assert not match('"age >= 40"', '"age >= 60"')
-    assert not match('"age >= 40"', '~"age >= 50"')
-    assert not match('"bmi >= 25"', '"age >= 40"')
-    assert not match('"bmi >= 25"', '"bmi is missing"')
-    assert not match('"unit is A"', '"unit is B"')
-    assert not match('"age >= 40"', '"age >= 50" & "unit is A"')
-    # A cut that rules may not use lies between no two.
-    assert alike(
-        *parse('"age >= 40"'), *parse('"age >= 60"'), cuts_of([n for n in names if n != "age >= 50"], predicates)
-    )
-    runs = [[parse('"age >= 40"')], [parse('"age >= 50"')], [parse('"age >= 100"')], [Complement(parse('"age >= 50"'))]]
-    counted = selection_frequencies(["ill"], runs, chosen=[parse('"age >= 60"')], cuts=cuts).classes[0]
-    assert {str(cube): share for cube, share in counted.cubes.items()} == {
-        '"age >= 40"': 0.5, '"age >= 50"': 0.5, '"age >= 60"': 0.5, '"age >= 100"': 0.25
-    }  # fmt: skip
-
-
-def test_what_recurs_is_marked_in_words():
-    stability = selection_frequencies(["ill"], [[parse("a")], [parse("a")], [parse("b & c")]])
+    own = '"age >= 50" & "unit is A" | "bmi is missing"'
+    choice = Choice(1, 0.01, codes(own), names, about, bags=tuple(map(codes, bags)))
+    stability = stability_of([choice], ["well", "ill"], predicates)
     assert str(stability).splitlines() == [
-        "chosen in how many of 3 bags", "ill", "    67%  a", "    33%  b", "    33%  c",
-        "  the cube a recurs in 2 of 3", "  the cube b ∧ c recurs in only 1 of 3, less than half",
-    ]  # fmt: skip
+        "ill",
+        '  "age >= 50" ∧ "unit is A" found again in 2 of 4; the cut ranges from 40 to 60',
+        '  "bmi is missing" found again in only 1 of 4, less than half',
+    ]
+    assert stability_of([Choice(1, 0.01, codes(own), names, about)], ["well", "ill"], predicates) is None
 
 
-def test_planted_rules_recur_on_bags_and_noise_does_not(model):
-    stability = model.explain().stability
-    assert stability.n_bags == 10
-    assert [counted.name for counted in stability.classes] == ["ill", "well"]
+def test_planted_rules_are_found_again_in_the_bags(model):
     (choice,) = model.learned_.choices
-    stated = stability.classes[choice.klass]
-    age = next(concept for concept in stated.concepts if concept.startswith("age"))
-    assert stated.concepts[age] >= RECURS
-    assert stated.concepts["unit is MICU"] >= RECURS
-    assert not any(concept.startswith(("noise", "bmi")) for concept in stated.concepts)
-    # The judge: the formula of each bag, compared with the concepts on the rows themselves.
+    rule = model.rules_.rules[choice.klass]
+    assert set(model.rules_.columns) == {"age", "unit"}
+    assert rule.bags == 10
+    assert all(count >= RECURS * 10 for count in rule.counts)
+    # The judge: the formulas of the bags as text, with the threshold left out.
+    meant = model.schema_.predicates
+
+    def directions(cube):
+        return {(meant[x.concept].column if meant[x.concept].operator == ">=" else x.concept, x.positive) for x in cube}
+
     bags = [formula_of(cubes, choice.names) for cubes in choice.bags]
-    assert stated.concepts == {
-        concept: pytest.approx(np.mean([concept in bag.concepts for bag in bags])) for concept in stated.concepts
-    }
-    assert all(stated.cubes[cube] >= RECURS for cube in model.learned_.formulas[choice.klass])
-    # The other class has no cubes of its own.
-    assert stability.classes[1 - choice.klass].cubes == {}
-
-
-@pytest.mark.parametrize("turned", [0.0, 0.05])
-def test_planted_noise_columns_do_not_recur(turned):
-    rng = np.random.default_rng(1)
-    rows = rng.random((400, 16)) < 0.5
-    names = ["a", "b", "c", *(f"noise {j}" for j in range(10)), "echo a", "echo b", "echo c"]
-    # Half-hearted copies of the true columns tell nothing that these do not.
-    rows[:, 13:] = rows[:, :3] ^ (rng.random((400, 3)) < 0.35)
-    labels = ((rows[:, 0] & rows[:, 1]) | ~rows[:, 2]) ^ (rng.random(400) < turned)
-    model = EntropyClassifier(None, epochs=40).fit(pd.DataFrame(rows.astype(float), columns=names), labels)
-    explanation = model.explain()
-    assert explanation[1].formula.equivalent(parse("(a & b) | ~c"))
-    for counted in explanation.stability.classes:
-        shares = {name: share for name, share in counted.concepts.items() if name not in "abc"}
-        assert all(counted.concepts[name] >= RECURS for name in "abc")
-        assert max(shares.values(), default=0.0) < RECURS, shares
+    by_hand = [sum(any(directions(own) == directions(cube) for own in bag) for bag in bags) for cube in rule.cubes]
+    assert list(rule.counts) == by_hand
+    assert model.rules_.rules[1 - choice.klass].counts == ()
 
 
 def test_too_few_rows_to_choose_a_length_are_told_of():
-    explanation = EntropyClassifier(None, epochs=5).fit([[0, 1]] + [[1, 0]] * 9, ["rare"] + ["common"] * 9).explain()
+    explanation = EntropyClassifier(None).fit([[0, 1]] + [[1, 0]] * 9, ["rare"] + ["common"] * 9).explain()
     start = "the class is rare: too few rows of this class to choose a length"
     assert any(note.startswith(start) for note in explanation.notes)

@@ -74,7 +74,7 @@ OPTIONS: dict[str, list[list[str]]] = {
     "diff": [["--json", "-"], ["--data", "{data}"], ["--data", "{data}", "--json", "-"]],
     "report": [["-o", "{out}/page.html"], ["-o", "-"], ["-o", "{out}/page.csv"], ["--json", "{out}/page.json"]],
     "explain": [
-        ["--target", "died"], ["--target", "nothing"], ["--positive", "ill"], ["--positive", "\u202e"], ["--exact"],
+        ["--target", "died"], ["--target", "nothing"], ["--positive", "ill"], ["--positive", "\u202e"], ["--soft"],
         ["--method", "paper"], ["--cuts", "quantile"], ["--cuts", "nothing"], ["--drop", "age"], ["--drop", "nothing"],
         ["--weight", "dose"], ["--weight", "unit"], ["--balanced"], ["--max-literals", "2"], ["--max-literals", "0"],
         ["--set-aside", "0.9"], ["--set-aside", "nan"], ["--folds", "2"], ["--folds", "21"], ["--by", "unit"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,15 +119,13 @@ def float64_logits(net: EntropyNet, head: int, kept: list[int]) -> np.ndarray:
         return copy.deepcopy(net).double()(rows)[:, head].numpy()
 
 
-def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(), domains=None) -> Saved:
+def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=()) -> Saved:
     """The writer's side, by minterms and the library's minimiser; nothing of the checker is used."""
     classes, rules = [], []
     for head, name in enumerate(class_names):
         kept = [j for j in range(len(concepts)) if net.entropy.keep[head, j]]
-        names, domain = [concepts[j] for j in kept], (domains or {}).get(name, {"rows": "all"})
+        names = [concepts[j] for j in kept]
         rows, values = all_rows(len(kept)), float64_logits(net, head, kept)
-        possible = [allowed(dict(zip(names, row, strict=True)), domain) for row in rows.tolist()]
-        rows, values = rows[possible], values[possible]
         if names:
             formula = minimise(TruthTable.of(rows, names, values >= 0)).formula
             cubes = [{literal.concept: literal.positive for literal in cube} for cube in formula]
@@ -136,10 +133,9 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
             cubes = [{}] if values[0] >= 0 else []
         smallest = float(abs(values).min())
         classes.append({
-            "class": name, "head": head, "concepts": names, "formula": cubes, "domain": domain,
+            "class": name, "head": head, "concepts": names, "formula": cubes,
             "rows_checked": len(rows), "smallest_logit": smallest, "rounding_bound": min(1e-6, smallest / 2),
-            "proved_minimal": True, "note": None, "origin": "trained", "complement_of": None,
-            "agreement": None,
+            "proved_minimal": True, "origin": "compiled from the formula", "complement_of": None,
         })  # fmt: skip
         rules.append({"class": name, "cubes": [{"if": dict(cube), "confidence": 0.9} for cube in cubes]})
     predicates = predicates or {}
@@ -154,10 +150,10 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         "network": {
             "n_concepts": net.n_concepts, "n_heads": net.n_classes,
             "hidden": [net.entropy.out_features, *(m.out_features for m in list(net.tail)[1::2][:-1])],
-            "temperature": net.entropy.temperature, "activation": "relu", "members": None,
+            "temperature": net.entropy.temperature, "activation": "relu", "rules": 0,
         },
         "concepts": list(concepts), "predicates": predicates, "columns": list(kinds), "positional": False,
-        "cutting": {"kinds": kinds, "scales": {}, "memberships": {}} if kinds else None, "target": None,
+        "cutting": {"kinds": kinds, "scales": {}} if kinds else None, "target": None,
         "exclusive": [list(g) for g in exclusive], "implied": [list(g) for g in implied],
         "class_names": list(class_names), "labels": list(class_names), "multilabel": False, "exact": True,
         "rules": {
@@ -172,13 +168,3 @@ def certify(net, concepts, class_names, predicates=None, exclusive=(), implied=(
         "does_not_cover": ["Concepts between 0 and 1.", "Whether the rules are right about the world."],
     }  # fmt: skip
     return Saved(model, {name: tensor.numpy().copy() for name, tensor in net.state_dict().items()}, certificate)
-
-
-def allowed(row: dict[str, int], domain: dict[str, Any]) -> bool:
-    if any(sum(row.get(name, 0) for name in group) > 1 for group in domain.get("exclusive", [])):
-        return False
-    return all(row.get(a, 1) >= row.get(b, 0) for a, b in pairs_of(domain.get("implied", [])))
-
-
-def pairs_of(chains):
-    return [pair for chain in chains for pair in itertools.combinations(chain, 2)]

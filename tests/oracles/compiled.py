@@ -13,8 +13,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube, Literal, written
 from tests.oracles.certified import Saved
 
 METRICS = {
-    "rows": 1, "best_epoch": 0, "accuracy_on_these_rows": 1.0, "teacher": None, "fidelity_to_the_teacher": None,
-    "agreement_with_the_soft_network": 0.9,
+    "rows": 1, "best_epoch": None, "accuracy_on_these_rows": 1.0, "teacher": None, "fidelity_to_the_teacher": None,
 }  # fmt: skip
 
 
@@ -38,7 +37,7 @@ def random_formula(rng: np.random.Generator, names: list[str], n_cubes: int, lon
 
 def compiled(formulas: list[DNF | Complement], names: list[str], class_names: list[str]) -> CompiledNetwork:
     table = ConceptTable(np.zeros((1, len(names)), dtype=bool), names, class_names=class_names)
-    return compiled_network(formulas, table, agreement=0.9)
+    return compiled_network(formulas, table)
 
 
 def saved_compiled(
@@ -72,7 +71,7 @@ def saved_compiled(
         "kind": "logiclens model", "schema": 3, "logiclens": "0.1.0",
         "network": {
             "n_concepts": sizes.n_concepts, "n_heads": sizes.n_heads, "hidden": list(sizes.hidden),
-            "shared_tail": False, "temperature": sizes.temperature, "activation": "relu", "members": None,
+            "temperature": sizes.temperature, "activation": "relu", "rules": 0,
         },
         "concepts": list(names), "predicates": {}, "columns": [], "positional": False, "cutting": None,
         "exclusive": [], "implied": [], "class_names": class_names,

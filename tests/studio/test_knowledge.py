@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def written_model(known: Knowledge, path: Path) -> Path:
     """Learn from the patients within some knowledge."""
     frame = wards()
-    model = EntropyClassifier(exact=True, set_aside=0.25, committee=3, knowledge=known)
+    model = EntropyClassifier(set_aside=0.25, knowledge=known)
     model.fit(frame.drop(columns="died"), frame["died"])
     explanation = model.explain()
     source = Source("patients.csv", len(frame), 4, "died")

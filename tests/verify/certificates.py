@@ -24,6 +24,11 @@ PREDICATES = {
 }
 
 
+def flip(cube: dict[str, bool]) -> None:
+    concept = next(iter(cube))
+    cube[concept] = not cube[concept]
+
+
 def refused(saved: Saved, folder: Path) -> VerificationError:
     with pytest.raises(VerificationError) as caught:
         verify(saved.write(folder))

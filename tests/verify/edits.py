@@ -88,7 +88,7 @@ def make_cases(folder: Path) -> dict[str, Case]:
     for name, (table, labels, settings) in problems.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = EntropyClassifier(**{"exact": True, "committee": 3, "epochs": 60, **settings}).fit(table, labels)
+            model = EntropyClassifier(**{"exact": True, **settings}).fit(table, labels)
             cases[name] = Case(model.save(folder / name), table)
     return cases
 

@@ -11,10 +11,11 @@ import pytest
 
 from logiclens.formula import parse
 from logiclens.formula.dnf import Complement
-from logiclens.verify import Refuted, Unusable, claim, consistency, network, reader, units, verify
+from logiclens.verify import Refuted, Unusable, claim, consistency, network, reader, report, units, verify
 from logiclens.verify.files import Fields
 from logiclens.verify.network import Head, Linear
-from logiclens.verify.records import Claim, Cutting, Domain, Membership, Predicate
+from logiclens.verify.predicates import excludes, implies
+from logiclens.verify.records import Claim, Cutting, Predicate
 from logiclens.verify.report import columns_text, meaning_text, printable
 from tests.oracles.compiled import saved_compiled
 from tests.verify.certificates import refused
@@ -33,8 +34,8 @@ def head(weight: list[list[float]], bias: list[float], temperature: float = 1.0)
 
 def a_claim(**fields: Any) -> Claim:
     usual: dict[str, Any] = {
-        "name": "ill", "head": 0, "concepts": ("a", "b"), "formula": ((("a", True), ("b", True)),), "domain": Domain(),
-        "rows": 4, "smallest_logit": 1.0, "bound": 0.1, "agreement": 0.9,
+        "name": "ill", "head": 0, "concepts": ("a", "b"), "formula": ((("a", True), ("b", True)),),
+        "rows": 4, "smallest_logit": 1.0, "bound": 0.1,
     }  # fmt: skip
     return Claim(**usual | fields)
 
@@ -70,10 +71,10 @@ def test_a_refutation_counts_rows_and_names_what_is_false(tmp_path):
     ("values", "bound", "words"),
     [
         ([-0.5, -0.5, -0.5, 0.5], 0.4999999, None),
-        # As large as the rounding is not larger than it.
-        ([-0.5, -0.5, -0.5, 0.5], 0.5, "the smallest |logit| is 0.5, and float32 rounding may be as large as 0.5"),
+        # As large as the rounding is not larger than it, and the units of this head prove nothing.
+        ([-0.5, -0.5, -0.5, 0.5], 0.5, "hidden unit 1 reads a & b, and may not outweigh the last bias"),
         # A logit of 0 is a yes, which rounding may turn.
-        ([-1.0, -1.0, -1.0, 0.0], 0.1, "the smallest |logit| is 0, and float32 rounding may be as large as 0.1"),
+        ([-1.0, -1.0, -1.0, 0.0], 0.1, "hidden unit 1 reads a & b, and may not outweigh the last bias"),
         ([0.0, -1.0, -1.0, 1.0], 0.1, "the row a = 0, b = 0 the formula says no, the head yes (logit 0). "),
         ([-1.0, -1.0, -1.0, -2.0], 0.1, "the row a = 1, b = 1 the formula says yes, the head no (logit -2). "),
         ([-1.0, 2.0, 3.0, 1.0], 0.1, "says no, the head yes (logit 2), and so on 1 other rows. "),
@@ -82,12 +83,12 @@ def test_a_refutation_counts_rows_and_names_what_is_false(tmp_path):
 )
 def test_every_logit_is_beyond_rounding_and_as_stated(values, bound, words, monkeypatch):
     monkeypatch.setattr(claim, "logits", lambda head, rows: network.Logits(np.array(values), bound))
-    trained, inner = a_claim(agreement=None), head([[1.0, 1.0]], [-1.5])
+    stated, inner = a_claim(), head([[1.0, 1.0]], [-1.5])
     if words is None:
-        assert claim._enumerated(trained, inner, np.arange(4)) == units.Proof(0.5, bound)
+        assert claim._enumerated(stated, inner) == units.Proof(0.5, bound)
         return
     with pytest.raises(Refuted) as caught:
-        claim._enumerated(trained, inner, np.arange(4))
+        claim._enumerated(stated, inner)
     assert words in str(caught.value)
 
 
@@ -95,7 +96,7 @@ def test_a_head_whose_roundings_add_up_is_proved_by_units(monkeypatch):
     logits = np.array([-0.5, -0.5, -0.5, 0.5])
     monkeypatch.setattr(claim, "logits", lambda head, rows: network.Logits(logits, 0.6))
     inner = head([[1.0, 1.0]], [-1.25])
-    proof = claim._enumerated(a_claim(), inner, np.arange(4))
+    proof = claim._enumerated(a_claim(), inner)
     assert proof == units.prove(inner, a_claim().formula, ("a", "b"), is_complement=False)
     assert proof.smallest == 0.25
 
@@ -103,7 +104,8 @@ def test_a_head_whose_roundings_add_up_is_proved_by_units(monkeypatch):
 def test_rows_are_enumerated_up_to_the_limit_of_concepts(tmp_path, monkeypatch):
     assert claim.MOST_CONCEPTS == 20
     saved = saved_compiled([parse("a & b"), parse("a & b & ~c")], ["a", "b", "c"])
-    monkeypatch.setattr(claim, "MOST_CONCEPTS", 2)
+    for module in (claim, report):
+        monkeypatch.setattr(module, "MOST_CONCEPTS", 2)
     first, second = verify(saved.write(tmp_path)).classes
     assert (first.rows, "proved unit by unit" in first.domain) == (4, False)
     assert (second.rows, "proved unit by unit" in second.domain) == (8, True)
@@ -117,9 +119,6 @@ def test_only_a_row_of_one_class_has_a_label(tmp_path):
     assert [entry.label for entry in several.classes] == [None, None]
 
 
-# Rounding ------------------------------------------------------------------------------------------------------------
-
-
 # Names and words -----------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +129,7 @@ def test_a_variation_selector_is_escaped():
 
 def test_kinds_of_columns_are_told_in_words():
     kinds = {"stay": "timedelta", "smoker": "boolean", "age": "number"}
-    cutting = Cutting((*kinds, "more"), False, kinds, {}, {})
+    cutting = Cutting((*kinds, "more"), False, kinds, {})
     told = columns_text(SimpleNamespace(cutting=cutting))  # type: ignore[arg-type]
     assert told == "Columns: stay (duration), smoker (true or false), age (number), more (not used)."
 
@@ -138,7 +137,7 @@ def test_kinds_of_columns_are_told_in_words():
 @pytest.mark.parametrize(("name", "is_right"), [("old", True), ("AGE", False), ("Unit", False)])
 def test_a_chosen_name_must_not_look_like_a_column(name, is_right):
     """One column is known by a predicate only, the other by the table only."""
-    cutting = Cutting(("unit",), False, {}, {}, {})
+    cutting = Cutting(("unit",), False, {}, {})
     model: Any = SimpleNamespace(
         class_names=("ill",),
         concepts=(name,),
@@ -147,14 +146,6 @@ def test_a_chosen_name_must_not_look_like_a_column(name, is_right):
     )
     with nullcontext() if is_right else pytest.raises(Refuted, match="means 'age >= 60' on the table"):
         consistency._check_names(model)
-
-
-def test_rules_must_not_name_a_concept_that_only_networks_see():
-    name, membership = "code in group 1 (2 of 9 values)", Membership("code", ("x", "y"))
-    cutting = Cutting(("code",), False, {"code": "text"}, {}, {name: membership})
-    consistency._check_kinds(SimpleNamespace(predicates={}, used=set()), cutting)  # type: ignore[arg-type]
-    with pytest.raises(Refuted, match="a concept that only networks see"):
-        consistency._check_kinds(SimpleNamespace(predicates={}, used={name}), cutting)  # type: ignore[arg-type]
 
 
 def test_durations_are_compared_by_their_length():
@@ -302,8 +293,8 @@ def test_a_mark_of_a_cube_is_true_or_left_out(mark, value, is_right):
 def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
     saved = saved_compiled([parse("a & b"), parse("b")], ["a", "b"])
     saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
-    report = verify(saved.write(tmp_path))
-    assert report.history == ("'removed ill#2', because 'guideline' ('2026')",)
+    verified = verify(saved.write(tmp_path))
+    assert verified.history == ("'removed ill#2', because 'guideline' ('2026')",)
     # A line is printed whole, however long, and never as two.
     long = {**EDITED, "what": "changed " + "age, " * 500, "why": "as agreed\n- in " + "March " * 100}
     saved.model["rules"]["history"] = saved.certificate["history"] = [long]
@@ -311,7 +302,7 @@ def test_a_certificate_tells_the_history_of_the_rules(tmp_path):
     assert line == f"{long['what']!r}, because {long['why']!r} ('2026')"
     assert "\n" not in line
     saved.model["rules"]["history"] = saved.certificate["history"] = [EDITED]
-    assert any("the history is repeated as stated" in sentence for sentence in report.does_not_cover)
+    assert any("the history is repeated as stated" in sentence for sentence in verified.does_not_cover)
     del saved.certificate["history"]
     error = refused(saved, tmp_path)
     assert isinstance(error, Refuted)

@@ -14,11 +14,10 @@ import logiclens.verify
 from logiclens.explain import certificate
 from logiclens.verify import Refuted, verify
 from logiclens.verify.__main__ import _say, main
-from logiclens.verify.records import Domain, Predicate
+from logiclens.verify.records import Predicate
 from logiclens.verify.report import (
     NOT_COVERED,
-    NOT_TRAINED,
-    RULED_OUT,
+    NOT_WATCHED,
     ClassReport,
     Report,
     domain_text,
@@ -26,11 +25,9 @@ from logiclens.verify.report import (
     label_text,
     meaning_text,
     name_text,
-    not_covered,
-    wide_domain_text,
 )
 from tests.oracles.certified import certify, random_net
-from tests.verify.certificates import refused
+from tests.verify.certificates import flip, refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_command_line_prints_a_paragraph_for_each_class(saved, tmp_path, capsys):
     assert main([str(saved.write(tmp_path))]) == 0
     low, _, _, high, formula, _, *rest = capsys.readouterr().out.splitlines()
-    assert low.startswith("low: equal on the 6 possible of all 8 rows of its 3 concepts (at most one of red, green); ")
+    assert low.startswith("low: equal on all 8 rows of its 3 concepts; ")
     margin, bound = high.removeprefix("high: equal on all 16 rows of its 4 concepts; smallest |logit| ").split(
         ", float32 rounding at most "
     )
@@ -65,16 +62,14 @@ def test_what_is_not_covered_is_the_checkers_own_text(saved, tmp_path):
     forged.certificate["does_not_cover"] = ["Nothing at all."]
     report = verify(forged.write(tmp_path))
     assert "Nothing at all" not in str(report)
-    assert report.does_not_cover == (*NOT_COVERED, RULED_OUT)
+    assert report.does_not_cover == NOT_COVERED
     # The writer says the same, for those who read the file.
-    assert (certificate.NOT_COVERED, certificate.NOT_TRAINED) == (
-        NOT_COVERED, NOT_TRAINED,
-    )  # fmt: skip
+    assert (certificate.NOT_COVERED, certificate.NOT_WATCHED) == (NOT_COVERED, NOT_WATCHED)
 
 
 def test_the_documentation_says_what_is_not_covered():
     text = " ".join((ROOT / "docs" / "exact.md").read_text("utf-8").split())
-    for sentence in (*NOT_COVERED, NOT_TRAINED, RULED_OUT):
+    for sentence in (*NOT_COVERED, NOT_WATCHED):
         assert f"- {sentence}" in text
 
 
@@ -82,7 +77,7 @@ def test_the_command_line_exits_with_the_kind_of_failure(saved, tmp_path, capsys
     wrong = saved.copy()
     wrong.entry()["rows_checked"] = 3
     assert main([str(wrong.write(tmp_path / "refuted"))]) == 1
-    assert capsys.readouterr().err.startswith("refuted: class 'high': its domain has 16 rows")
+    assert capsys.readouterr().err.startswith("refuted: class 'high': its concepts have 16 rows")
     assert main([str(tmp_path / "none")]) == 2
     out, err = capsys.readouterr()
     assert not out
@@ -110,7 +105,7 @@ def test_the_module_runs_by_itself_also_where_it_is_copied(saved, tmp_path):
 
 
 def test_a_terminal_without_unicode_gets_a_verdict(saved, tmp_path):
-    net = random_net(2, [[0, 1]], 2)
+    net = random_net(2, [[0, 1]], 2, temperature=100.0)
     folder = certify(net, ["größe ≥ 3", "日本"], ["ja"]).write(tmp_path)
     done = run_module(folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")
@@ -119,7 +114,7 @@ def test_a_terminal_without_unicode_gets_a_verdict(saved, tmp_path):
 
 def test_names_cannot_forge_a_verdict(tmp_path):
     names = ["a\nhigh: equal on all 4 rows", "b | c", "\x1b[2K", "d\u202e", 'e"']
-    saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=10.0), names, ["x: equal on all\nrows"])
+    saved = certify(random_net(6, [[0, 1, 2, 3, 4]], 5, temperature=100.0), names, ["x: equal on all\nrows"])
     printed = str(verify(saved.write(tmp_path)))
     lines = printed.splitlines()
     assert len(lines) == 17
@@ -130,7 +125,8 @@ def test_names_cannot_forge_a_verdict(tmp_path):
     assert "\x1b" not in printed
     assert "\u202e" not in printed
     # A row is named in words that cannot be forged either.
-    saved.set_formula([], "x: equal on all\nrows")
+    flip(saved.entry("x: equal on all\nrows")["formula"][0])
+    saved.set_formula(saved.entry("x: equal on all\nrows")["formula"], "x: equal on all\nrows")
     assert '"b | c" = ' in str(refused(saved, tmp_path))
 
 
@@ -182,15 +178,13 @@ def test_figures_of_the_report_are_not_covered(saved, tmp_path):
 
 
 def test_a_report_prints_these_lines_exactly():
-    compiled = ClassReport("ill", "a & ~b", "all 4 rows of its 2 concepts", 4, 0.1299, 1.01e-7, 0.98769, (0.91239, 1.0))
+    compiled = ClassReport("ill", "a & ~b", "all 4 rows of its 2 concepts", 4, 0.1299, 1.01e-7, (0.91239, 1.0))
     plain = ClassReport("1", "True", "the one row of no concepts", 1, 2.0, 1e-7, label=1)
     rest = ("Somebody decides.", "Columns: a.", ("a means: b",), "my x")
     report = Report((compiled, plain), ("This.", "That."), *rest)
     assert str(report).splitlines() == [
         "ill: equal on all 4 rows of its 2 concepts; smallest |logit| 0.12, float32 rounding at most 1.1e-07",
         "  a & ~b",
-        "  compiled from the formula, so no reason of a trained network; the rules decide as the committee on 98.76% "
-        "of the training rows (as stated, not checked)",
         "  confidence 0.9124, 1 (as stated, not checked)",
         "1: equal on the one row of no concepts; smallest |logit| 2, float32 rounding at most 1.0e-07",
         "  True",
@@ -217,14 +211,10 @@ def test_names_and_values_are_quoted_where_they_could_mislead():
         Predicate("a", "==", True),
     ]
     assert [meaning_text(meant) for meant in meanings] == ["a is missing", 'a is "q\\""', '"my a" < 2', "a is True"]
-    assert domain_text(Domain(exclusive=(("a", "b"),)), 1, ["a"]) == (
-        "the 1 possible of all 2 rows of its 1 concept (at most one of a, b)"
-    )
-    assert wide_domain_text(["a"] * 30) == "all 2^30 rows of its 30 concepts, proved unit by unit"
+    assert domain_text(["a"]) == "all 2 rows of its 1 concept"
+    assert domain_text(["a"] * 30) == "all 2^30 rows of its 30 concepts, proved unit by unit"
     for comparison in (">=", "<=", "==", "!="):
         assert name_text(f"a {comparison} 6") == f"a {comparison} 6"
-    assert not_covered(compiled=False, groups=False) == NOT_COVERED
-    assert not_covered(compiled=True, groups=True) == (*NOT_COVERED, NOT_TRAINED, RULED_OUT)
     assert formula_text(((("a", True), ("b", False)), ())) == "(a & ~b) | True"
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import logiclens.verify
 from logiclens.nn import EntropyNet
-from logiclens.verify.claim import domain_table, formula_table
+from logiclens.verify.claim import formula_table
 from logiclens.verify.network import (
     LARGEST,
     UNIT,
@@ -27,9 +27,8 @@ from logiclens.verify.network import (
     logits,
     relevance,
 )
-from logiclens.verify.records import Domain
 from tests.examples import examples
-from tests.oracles.certified import all_rows, allowed, float64_logits, random_net
+from tests.oracles.certified import all_rows, float64_logits, random_net
 from tests.oracles.rounding import PlainHead, exact_layers, worst_logit
 
 
@@ -202,19 +201,14 @@ def test_batches_do_not_matter(monkeypatch):
 
 
 @given(data=st.data(), m=st.integers(0, 6))
-def test_tables_say_what_formulas_and_groups_mean(data, m):
+def test_a_table_says_what_a_formula_means(data, m):
     names = [f"c{j}" for j in range(m)]
-    some = st.lists(st.sampled_from(names), unique=True, min_size=1) if names else st.nothing()
     cubes = data.draw(
         st.lists(st.dictionaries(st.sampled_from(names), st.booleans()) if m else st.just({}), max_size=4)
     )
-    groups = [data.draw(st.lists(some, max_size=2)) if m else [] for _ in range(2)]
     rows = [dict(zip(names, row, strict=True)) for row in all_rows(m).astype(int).tolist()]
     table = formula_table(tuple(tuple(cube.items()) for cube in cubes), names)
     assert table.tolist() == [any(all(row[n] == v for n, v in items.items()) for items in cubes) for row in rows]
-    domain = Domain(*(tuple(map(tuple, group)) for group in groups))
-    expected = [allowed(row, {"exclusive": groups[0], "implied": groups[1]}) for row in rows]
-    assert domain_table(domain, names).tolist() == expected
 
 
 def stated_bound(head: Head) -> float:

@@ -92,12 +92,21 @@ def explain(
             rich_help_panel=TARGET,
         ),
     ] = None,
-    exact: Annotated[
+    soft: Annotated[
         bool,
         typer.Option(
-            "--exact",
-            help="Make the rules the model: predictions follow the rules, with a certificate that `verify` checks.",
+            "--soft",
+            help="Let a network predict, and explain it by rules. Default: the rules are the model, and `verify` "
+            "proves it.",
             rich_help_panel=RULES,
+        ),
+    ] = False,
+    network: Annotated[
+        bool,
+        typer.Option(
+            "--network",
+            help="Also train a network, and say how much accuracy the rules lose against it on the held-out rows.",
+            rich_help_panel=MEASURING,
         ),
     ] = False,
     report: Annotated[
@@ -166,16 +175,16 @@ def explain(
         Cuts,
         typer.Option(
             metavar="HOW",
-            help="How to cut numbers and dates into conditions: supervised, quantile, uniform or soft.",
+            help="How to cut numbers and dates into conditions: round numbers (round), quantile, uniform or soft.",
             rich_help_panel=RULES,
         ),
-    ] = Cuts.supervised,
+    ] = Cuts.round,
     max_literals: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="Most conditions per class. Default: chosen by cross-validation. Example: --max-literals 5",
+            help="Most conditions per class. Default: no limit. Example: --max-literals 5",
             rich_help_panel=RULES,
         ),
     ] = None,
@@ -240,7 +249,7 @@ def explain(
     seed: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Random seed for the splits and the weight initialisation.", rich_help_panel=RULES
+            metavar="N", min=0, help="Random seed for the held-out rows and the initial weights.", rich_help_panel=RULES
         ),
     ] = 0,
     engine: Engine = None,
@@ -248,16 +257,17 @@ def explain(
 ) -> None:
     """Learn rules from a table and print them.
 
-    Numbers and dates are cut into conditions, categories and missing values become conditions too. Networks learn the
-    target, and a search states what they learned as one formula per class. A quarter of the rows is held out first;
-    every printed number is measured on them. (An engine that counts rows finds the cuts on all rows.) Columns that
-    identify rows, such as a patient number, are ignored.
+    Numbers and dates are cut into conditions at round values, categories and missing values become conditions too. A
+    search learns one formula per class from the target, and these rules are the model. With --soft a network predicts,
+    and the rules explain it; with --teacher-column they explain the model whose answers that column holds. A quarter of
+    the rows is held out first; every printed number is measured on them. (An engine that counts rows finds the cuts on
+    all rows.) Columns that identify rows, such as a patient number, are ignored.
 
     \b
     Examples:
       logiclens explain
       logiclens explain patients.csv --target died
-      logiclens explain patients.csv --target died --exact --save model
+      logiclens explain patients.csv --target died --save model
       logiclens explain credit.parquet --target status --positive default --by sex
       zcat visits.csv.gz | logiclens explain - --target outcome --json result.json
       logiclens explain patients.csv --target died --report rules.html
@@ -265,7 +275,7 @@ def explain(
     """
     from logiclens.cli.tables import ColumnRoles, check_by, counting, open_lake, read_problem
 
-    wanted = ExplainOutputs(folds or 0, by, save, report, json)
+    wanted = ExplainOutputs(folds or 0, by, save, report, json, network)
     wanted.check(data=data)
     known = _knowledge(knowledge, protected)
     if weight is not None and folds:
@@ -299,6 +309,13 @@ def explain(
         raise LogicLensError(f"--min-support must be a finite number from 0 on, got {min_support}.")
     if teacher_class is not None and teacher_column is None:
         raise LogicLensError("--teacher-class says what the numbers of a column are: say --teacher-column COLUMN too.")
+    for option, given in (("--soft", soft), ("--cuts soft", cuts is Cuts.soft)):
+        if given and teacher_column is not None:
+            raise LogicLensError(f"rules explain a network or the teacher: leave out {option} or --teacher-column.")
+        if given and network:
+            raise LogicLensError(f"with {option} a network predicts: leave out {option} or --network.")
+    if network and teacher_column is not None:
+        raise LogicLensError("rules that explain a teacher match its answers: leave out --network or --teacher-column.")
     if teacher_column is not None and folds:
         raise LogicLensError("cross-validation has no answers of a teacher: leave out --folds or --teacher-column.")
     if data is None:
@@ -323,7 +340,7 @@ def explain(
                 f"logiclens explain DATA {named[0]} ..."
             )
     elif target is None:
-        _list_columns(data, engine, refused, TableSource(data, delimiter, tuple(missing or ()), sheet), quiet)
+        _list_columns(data, engine, refused, TableSource(data, delimiter, tuple(missing or ()), sheet, quiet), quiet)
     elif (asked := counting(data, engine, refused)) is not None:
         if by is not None:
             raise LogicLensError(
@@ -343,7 +360,7 @@ def explain(
 
     model = EntropyClassifier(
         cuts.value,
-        exact=exact,
+        exact=False if soft else None,
         teacher=recorded_teacher(problem, teacher_class),
         max_literals=max_literals,
         min_support=min_support,
@@ -394,7 +411,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="""Rules from a table: neural networks that state their own reasons in logic.
+    help="""Short rules from a table, and networks that state their own reasons in logic.
 
 \b
 A table goes in, a rule sheet comes out:
@@ -416,8 +433,7 @@ A saved model is applied, measured, asked, compared and carried elsewhere:
   logiclens export model --to sql --dialect postgres --table patients
 
 \b
-With --exact the printed rules are the model, and anyone can check that:
-  logiclens explain patients.csv --target died --exact --save model
+The printed rules are the model, and anyone can check that:
   logiclens verify model
 
 \b
@@ -516,7 +532,7 @@ def predict(
     if (asked := counting(data, engine, refused, what="answers")) is not None:
         predict_lake(model, asked, keep=keep or (), by_rules=rules, out=out, quiet=quiet)
         return
-    reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
+    reading = TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     predict_table(
         model, reading, why=why, keep=keep or (), by_rules=rules, out=out, json=json, quiet=quiet,
         keep_formulas=keep_formulas,
@@ -562,7 +578,7 @@ def score(
         return
     if per_file:
         raise LogicLensError("--per-file tells the files of a folder or a pattern apart: name these, or use --by.")
-    reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
+    reading = TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     score_table(model, reading, target=target, by=by, json=json, quiet=quiet)
 
 
@@ -589,8 +605,9 @@ def _row_source(
     delimiter: str | None,
     missing: list[str] | None,
     sheet: str | None,
+    quiet: bool,
 ) -> RowSource:
-    table = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
+    table = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     if table is None and (delimiter or missing or sheet):
         raise LogicLensError("--delimiter, --missing and --sheet are for a table: name it after MODEL.")
     from logiclens.cli.questions import RowSource
@@ -620,7 +637,7 @@ def why(
     """
     from logiclens.cli.questions import answer_why
 
-    answer_why(model, _row_source(row, data, rows, delimiter, missing, sheet), json=json, quiet=quiet)
+    answer_why(model, _row_source(row, data, rows, delimiter, missing, sheet, quiet), json=json, quiet=quiet)
 
 
 @app.command(cls=Command, short_help="Find the smallest change that gives a row another class.")
@@ -670,7 +687,7 @@ def flip(
     """
     from logiclens.cli.questions import answer_flip
 
-    source = _row_source(row, data, rows, delimiter, missing, sheet)
+    source = _row_source(row, data, rows, delimiter, missing, sheet, quiet)
     answer_flip(model, source, to=to, of=of, freeze=freeze or (), json=json, quiet=quiet)
 
 
@@ -830,7 +847,7 @@ def diff(
 
     reading = None
     if data is not None:
-        reading = TableSource(data, delimiter, tuple(missing or ()), sheet)
+        reading = TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     raise typer.Exit(int(diff_models(before, after, reading=reading, json=json, quiet=quiet)))
 
 
@@ -898,7 +915,7 @@ def edit(
     """
     from logiclens.cli.edit import EditOptions, edit_model
 
-    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     edit_model(model, script, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 
@@ -934,7 +951,7 @@ def import_(
     """
     from logiclens.cli.edit import EditOptions, import_rules
 
-    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet)
+    reading = None if data is None else TableSource(data, delimiter, tuple(missing or ()), sheet, quiet)
     import_rules(file, model, EditOptions(reading, target, who, out, json, quiet, not without_knowledge))
 
 

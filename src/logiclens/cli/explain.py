@@ -38,6 +38,7 @@ from logiclens.report.result import Result
 from logiclens.storage import check_model_target, sealed
 from logiclens.tables.demo import breast_cancer
 from logiclens.tables.files import TableFile
+from logiclens.words import percent
 
 BUNDLED_FOLDS = 5
 
@@ -54,11 +55,14 @@ def explain_table(problem: Problem | None, model: EntropyClassifier, wanted: Exp
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
     folds = _cross_validate(problem, model, n_folds) if n_folds else None
+    network = _network(model) if wanted.network else None
+    if network is not None:
+        network.fit(problem.frame, problem.target, problem.weight, groups=problem.groups)
     begun = time.perf_counter()
     model.fit(problem.frame, problem.target, problem.weight, groups=problem.groups)
     tell(
         model, _source(problem), wanted, printer, begun=begun, by=subgroups(problem, wanted.by), notes=problem.notes,
-        folds=folds,
+        folds=folds, network=network,
     )  # fmt: skip
 
 
@@ -66,10 +70,34 @@ def explain_lake(lake: Lake, model: EntropyClassifier, wanted: ExplainOutputs, *
     """Like `explain_table`, for a table whose rows an engine counts."""
     _check(wanted)
     printer = Printer(quiet=quiet or wanted.takes_standard_output, notes=not quiet)
+    network = _network(model).fit(lake.table, target=lake.target) if wanted.network else None
     begun = time.perf_counter()
     model.fit(lake.table, target=lake.target)
     source = Source(lake.name, model.n_rows_, len(model.schema_.columns), lake.target, None, command_line(sys.argv))
-    tell(model, source, wanted, printer, begun=begun, notes=lake.notes)
+    tell(model, source, wanted, printer, begun=begun, notes=lake.notes, network=network)
+
+
+def _network(model: EntropyClassifier) -> EntropyClassifier:
+    """Return a classifier of the same settings in which a network predicts."""
+    network: EntropyClassifier = clone(model).set_params(exact=False)
+    return network
+
+
+def network_note(model: EntropyClassifier, network: EntropyClassifier) -> str:
+    """Say how much accuracy rules lose against a network on the held-out rows."""
+    of_network, of_rules = (_accuracy(one) for one in (network, model))
+    lost = 100 * (of_network - of_rules)
+    return (
+        f"a network that was trained on the same rows is right on {percent(of_network, 1)} of the held-out rows: the "
+        f"rules {'lose' if lost >= 0 else 'gain'} {abs(lost):.1f} points of accuracy against it."
+    )
+
+
+def _accuracy(model: EntropyClassifier) -> float:
+    if model.set_aside_ is None:
+        raise LogicLensError("no rows were held out to compare rules and network on: leave out --network.")
+    table = model.set_aside_.table
+    return model.score(table, model.classes_[table.labels], table.weight)
 
 
 def recorded_teacher(problem: Problem | None, positive: str | None) -> RecordedAnswers | None:
@@ -106,6 +134,7 @@ def tell(
     by: Any = None,
     notes: Sequence[str] = (),
     folds: CrossValidation | None = None,
+    network: EntropyClassifier | None = None,
 ) -> None:
     """Explain a fitted model, measure it on held-out rows, write the outputs and print the rule sheet."""
     if model.set_aside_ is None:
@@ -115,6 +144,8 @@ def tell(
     fitted = time.perf_counter()
     explanation = model.explain()
     seconds = {"fit": fitted - begun, "explain": time.perf_counter() - fitted}
+    if network is not None:
+        notes = (*notes, network_note(model, network))
     measured = result_of(model, explanation, source, by=by)
     result = replace(measured, notes=(*notes, *measured.notes))
     # Write before printing: the process ends when a reader closes the pipe.
@@ -123,7 +154,13 @@ def tell(
         for note in result.notes:
             printer.note(f"note: {note}")
     if folds is not None:
-        print_metrics(printer, folds.metrics(), wanted.folds or BUNDLED_FOLDS)
+        # Rules that are the model agree with it everywhere.
+        metrics = [
+            one
+            for one in folds.metrics()
+            if not (model._is_exact and "fidelity" in (one.metric.key, *one.metric.below))
+        ]
+        print_metrics(printer, metrics, wanted.folds or BUNDLED_FOLDS)
     print_sheet(printer, result)
     for line in told:
         printer.note(line)
@@ -138,7 +175,8 @@ def bundled() -> Problem:
 
 def command_line(words: list[str]) -> str:
     """Return the command line without its output options."""
-    kept, skip = [Path(words[0]).name], False
+    name = Path(words[0]).name
+    kept, skip = ["python", "-m", "logiclens"] if name == "__main__.py" else [name], False
     for word in words[1:]:
         if skip:
             skip = False

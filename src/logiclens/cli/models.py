@@ -294,7 +294,7 @@ def _changes(changes: Sequence[CubeChange], name: str, old: RuleSet, new: RuleSe
 
 
 def _told(changes: Sequence[CubeChange], name: str, old: RuleSet, new: RuleSet) -> str:
-    """Return changes of one rule as one line; a new rule says how often it recurs, if that is known."""
+    """Return changes of one rule as one line; a new rule says how often it is found again, if that is known."""
     before = [change.before for change in changes if change.before is not None]
     after = [change.after for change in changes if change.after is not None]
     if not after:

@@ -68,7 +68,7 @@ class Engines(StrEnum):
 class Cuts(StrEnum):
     """Values of --cuts."""
 
-    supervised = "supervised"
+    round = "round"
     quantile = "quantile"
     uniform = "uniform"
     soft = "soft"
@@ -165,28 +165,27 @@ Engine: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table to read: its name, its delimiter (detected if None), the texts that mean a missing value,
-    and the sheet of a workbook.
+    """A table to read: its name, its delimiter (detected if None), the texts that mean a missing value, and the sheet
+    of a workbook. Unless `quiet`, `table` prints notes about how it was read; otherwise the caller has them.
     """
 
     source: str
     delimiter: str | None = None
     missing: tuple[str, ...] = ()
     sheet: str | None = None
+    quiet: bool = True
 
     def table(self) -> TableFile:
         """Read the table."""
         # Here, because a command that reads no table should not wait for pandas.
+        from logiclens.cli.output import print_notes
         from logiclens.tables.files import read_table
         from logiclens.tables.formats import check_single
 
         check_single(self.source)
-        return read_table(
-            self.source,
-            delimiter=self.delimiter,
-            missing=self.missing,
-            sheet=self.sheet,
-        )
+        file = read_table(self.source, delimiter=self.delimiter, missing=self.missing, sheet=self.sheet)
+        print_notes(file.notes, quiet=self.quiet)
+        return file
 
     def stream(self) -> AbstractContextManager[TableStream]:
         """Open the table to read it in chunks."""
@@ -194,12 +193,7 @@ class TableSource:
         from logiclens.tables.formats import check_single
 
         check_single(self.source)
-        return open_table(
-            self.source,
-            delimiter=self.delimiter,
-            missing=self.missing,
-            sheet=self.sheet,
-        )
+        return open_table(self.source, delimiter=self.delimiter, missing=self.missing, sheet=self.sheet)
 
 
 @dataclass(frozen=True)
@@ -211,6 +205,7 @@ class ExplainOutputs:
     save: Path | None = None
     report: str | None = None
     json: str | None = None
+    network: bool = False
 
     def check(self, *, data: str | None) -> None:
         """Refuse options that do not fit together and files that cannot be written, before any work."""

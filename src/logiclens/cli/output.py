@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -50,8 +50,8 @@ _SETTING = re.compile(r"""[a-z_]+=(?:'[^']*'|"[^"]*"|[^\s'"()]+) \((--(?:[^()']|
 def in_options(text: str) -> str:
     """Return a note or an error in which settings of Python have become the options that stand beside them.
 
-    >>> in_options("fit with exact=True (--exact), where the rules decide.")
-    'fit with --exact, where the rules decide.'
+    >>> in_options("leave out exact=False (--soft), so that the rules decide.")
+    'leave out --soft, so that the rules decide.'
     """
     return _SETTING.sub(r"\1", text)
 
@@ -90,6 +90,12 @@ class Printer:
     def note(self, text: str) -> None:
         """Print a note."""
         self._notes.print(_broken(in_options(text), self._notes, 2))
+
+
+def print_notes(notes: Iterable[str], *, quiet: bool) -> None:
+    """Print notes about a table on standard error, unless `quiet`."""
+    for note in notes:
+        Printer(quiet=quiet).note(f"note: {note}")
 
 
 def _broken(text: str, console: Console, hang: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from logiclens.cli.options import TableSource
-from logiclens.cli.output import STANDARD, Printer, check_outputs, text_sink
+from logiclens.cli.output import STANDARD, Printer, check_outputs, print_notes, text_sink
 from logiclens.cli.saved_model import KindChanged, SavedModel, check_kind
 from logiclens.cli.tables import Counting, check_column, check_names
 from logiclens.errors import LogicLensError, named, quoted
@@ -62,8 +62,7 @@ def predict_table(
             for write in writers:
                 write(table)
         n_rows = len(stream)
-        for note in stream.notes:
-            Printer(quiet=quiet).note(f"note: {note}")
+        print_notes(stream.notes, quiet=quiet)
     if out not in (None, STANDARD):
         Printer(quiet=quiet).note(f"{n_rows:,} rows are in {out}.")
 

@@ -16,8 +16,8 @@ from logiclens.metrics.rule_statistics import (
     shown_confusions,
 )
 from logiclens.report.page import defined_measures, no_better, no_better_than_chance, nothing_learned
-from logiclens.report.result import ClassResult, FiringCounts, Recurrence, Relevance, Result
-from logiclens.report.rules import ReadRule, all_rules, read_rules, uses
+from logiclens.report.result import ClassResult, FiringCounts, Relevance, Result
+from logiclens.report.rules import ReadRule, all_rules, read_rules, unsteady, uses
 from logiclens.words import as_sentence, count_text, figure, interval, percent, readable, share_words, times
 
 if TYPE_CHECKING:
@@ -47,19 +47,22 @@ every row they were made from, ≈ that they agree on the share given, which is 
 most has 1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
 READ_EXACT = """
 Exact: the rules are the model. In the formula ∧ is and, ∨ is or (⊕ where no two can hold at once), ¬ is not; ↔ means
-equal on every row that the concepts of a class can have. What the committee that taught the rules leans on most has
-1.00; what a condition beside the rule would gain is measured on the rows that the rules were made from."""
+equal on every row that the concepts of a class can have."""
+READ_PRICE = """
+To be in a rule, a condition must earn one point of macro-F1."""
 MOST_CONFUSED = 12
 """The most classes for which the confusion matrix is printed; the page shows it always."""
 READ_RECURRENCE = """
-Each network of the committee was trained on a bag, which is a part of the rows, and the search was repeated on each
-bag. A rule recurs where it, or the same rule with thresholds at most one cut away, was found again. One that recurs in
-only a few bags may be an accident of these rows."""
+The search was repeated on bags, which are parts of the rows. A rule is found again where one of the same columns and
+directions was found; where it cuts elsewhere, the range of its cuts is given. One that is found again in only a few
+bags may be an accident of these rows."""
 
 
 def print_sheet(printer: Printer, result: Result) -> None:
     """Print everything a reader needs to judge the rules."""
     data, parts = result.data, result.parts
+    if warning := unsteady(result):
+        printer.say(warning, hang=0)
     printer.say(f"{data.name}: {data.rows:,} rows, {data.columns:,} columns; target {data.target!r}")
     printer.say(
         f"{parts.train:,} rows train, {parts.set_aside:,} are held out: the numbers below are measured on these.",
@@ -84,8 +87,6 @@ def print_sheet(printer: Printer, result: Result) -> None:
     for group in result.statistics.subgroups:
         print_subgroup(printer, group, str(result.statistics.by), result.rules)
     print_knowledge(printer, result)
-    if result.stability is not None:
-        _print_stability(printer, result.stability, result.rules)
     print_confusions(printer, result.confusion, result.confusion_of_rules, result.data.target)
     printer.say(f"\n{who_decides(result.rules)}", hang=0)
     for sentence in gap_words(result.rules.formulas, result.rules.predicates):
@@ -93,10 +94,10 @@ def print_sheet(printer: Printer, result: Result) -> None:
     if not any(rule.is_complement for rule in result.rules.rules):
         printer.say(_firing(result.firing), hang=0)
     printer.say()
-    recurrence = "" if result.stability is None else READ_RECURRENCE
+    recurrence = READ_RECURRENCE if any(rule.is_counted for rule in result.rules.rules) else ""
     shown = [metric.name for metric in result.metrics]
     form = READ_EXACT if result.exact else READ_FORMULA
-    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{recurrence}")
+    printer.prose(f"How to read this. {READ_RULES} {read_measures(shown)} {form}{READ_PRICE}{recurrence}")
 
 
 def read_measures(shown: Sequence[str]) -> str:
@@ -167,7 +168,7 @@ def print_confusion(printer: Printer, table: Confusion, target: str) -> None:
 
 def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds: int) -> None:
     """Print mean and standard error of each metric over folds."""
-    printer.say(f"Over {n_folds} folds, on rows that neither trained the network nor chose a cut or a rule:\n", hang=0)
+    printer.say(f"Over {n_folds} folds, on rows from which nothing was learned:\n", hang=0)
     for metric in metrics:
         value = figure(metric.mean, metric.unit, digits=2, error=metric.standard_error, width=6)
         printer.say(f"  {metric.name:<38}{value}")
@@ -175,7 +176,7 @@ def print_metrics(printer: Printer, metrics: Sequence[MetricOverFolds], n_folds:
 
 
 def print_rules(printer: Printer, rules: Sequence[ReadRule]) -> None:
-    """Print each rule of a class in words, with its statistics and, if known, how often it recurs and a warning."""
+    """Print each rule of a class in words, with its statistics and, if known, how often it is found again."""
     for rule in rules:
         printer.say(f"  • {rule.words}")
         again = "" if rule.recurs is None else f"; {rule.recurs}"
@@ -213,7 +214,7 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
     printer.say(f"  {told.english}", hang=0)
     if told.reason is not None:
         printer.say(f"  {told.reason} {told.remedy}", hang=0)
-    print_rules(printer, read_rules(result.rules, counted, told, result.stability, rows="held-out row"))
+    print_rules(printer, read_rules(result.rules, counted, told, rows="held-out row"))
     printer.say(f"  {told.formula}")
     if counted.whole.coverage.total == 0:
         printer.say("  no held-out row has this class: nothing is known of how well it is found")
@@ -226,26 +227,23 @@ def _print_class(printer: Printer, told: ClassResult, counted: ClassRecord, resu
         certified = told.certified
         printer.say(
             f"  the formula is the network on {certified.domain}: smallest |logit| {certified.smallest_logit:.2g}"
-            f", rounding at most {certified.rounding_bound:.1g}"
+            f", rounding at most {certified.rounding_bound:.1g}; the network is {certified.origin}"
         )
-        printer.say(
-            f"  the network is {certified.origin}; the rules decide as the committee on "
-            f"{percent(certified.agreement)} of the training rows"
-        )
-    _print_relevance(printer, told.relevance, "committee" if result.exact else "network")
+    if not result.exact:
+        _print_relevance(printer, told.relevance)
 
 
-def _print_relevance(printer: Printer, relevance: Sequence[Relevance], who: str, most: int = 5) -> None:
+def _print_relevance(printer: Printer, relevance: Sequence[Relevance], most: int = 5) -> None:
     """Print all concepts that the formula uses, then the most relevant others with why they are not in it."""
     n_used = sum(entry.used for entry in relevance)
     shown = [entry for place, entry in enumerate(relevance) if entry.used or place < n_used + most]
     words = {entry.concept: readable(entry.words or entry.concept) for entry in shown}
     width = max(map(len, words.values()), default=0)
     inside, outside = ([entry for entry in shown if entry.used is used] for used in (True, False))
-    for title, entries in ((f"what the {who} leans on, in the rule", inside), ("and beside the rule", outside)):
+    for title, entries in (("what the network leans on, in the rule", inside), ("and beside the rule", outside)):
         if not entries:
             continue
-        printer.say(f"  {title if inside else f'what the {who} leans on, beside the rule'}")
+        printer.say(f"  {title if inside else 'what the network leans on, beside the rule'}")
         for entry in entries:
             # Not wrapped, which would break the bars.
             printer.out.print(
@@ -270,19 +268,6 @@ def _numbers(rule: ReadRule) -> str:
     right, finds = share_words(cube.confidence), share_words(cube.coverage)
     doubt = "" if cube.lift is None or cube.lift > 1 else " (no better than chance here)"
     return f"fires on {fires} of {total} rows{decides}; right when it fires {right}{lift}{doubt}; finds {finds}"
-
-
-def _print_stability(printer: Printer, stability: Recurrence, rules: RuleSet) -> None:
-    printer.say(f"\nchosen in how many of {stability.bags} bags")
-    concepts, cubes = stability.concepts, stability.cubes
-    for name in dict.fromkeys([*(entry.class_ for entry in concepts), *(entry.class_ for entry in cubes)]):
-        printer.say(f"  {rules.class_words(name)}")
-        for entry in [entry for entry in concepts if entry.class_ == name][:8]:
-            printer.say(f"    {percent(entry.frequency):>4}  {entry.words or entry.concept}", hang=6)
-        for cube in cubes:
-            if cube.class_ == name and (cube.in_formula or cube.frequency >= 0.3):
-                above = " (above)" * cube.in_formula
-                printer.say(f"    {percent(cube.frequency):>4}  the rule {cube.words or cube.text}{above}", hang=6)
 
 
 def _firing(firing: FiringCounts) -> str:

@@ -733,7 +733,7 @@ class Booleaniser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def predicates_(self) -> Mapping[str, Predicate]:
-        """What each concept means on the raw table, without the concepts that only networks see."""
+        """What each concept means on the raw table."""
         check_is_fitted(self)
         return self.cutting_.predicates
 

@@ -21,7 +21,7 @@ MOST_BINS = 1024
 """The most bins of a histogram; with more distinct values, bins of about equal weight are merged."""
 FEW_VALUES = 12
 """A column with at most this many values is cut between every two of them."""
-PIECES = 5
+PIECES = 8
 """About how many steps of the round grid lie between the 5% point and the 95% point of a column."""
 ENDS = (0.05, 0.95)
 """The round grid lies between these points of a column."""
@@ -238,7 +238,9 @@ class Tally:
         values = column.values[~gone]
         histogram, counts = None, None
         if column.is_nominal:
-            counts = np.bincount(column.places[~gone], weight[~gone], minlength=len(column.categories))
+            counts = np.bincount(column.places[~gone], weight[~gone], minlength=len(column.categories)).astype(
+                np.float64
+            )
         else:
             histogram = Histogram.of(column.numbers, weight)
         # pandas stores whole numbers as floats if a value is missing.

@@ -55,7 +55,7 @@ def adopted(
     table = ConceptTable(
         nothing, schema.names, None, schema.class_names, schema.groups.exclusive, implied=schema.groups.implied
     )
-    compiled = compiled_network(known.formulas, table, agreement=None, temperature=float(model.temperature))
+    compiled = compiled_network(known.formulas, table, is_edited=True, temperature=float(model.temperature))
     settings = model.get_params(deep=False) | {"exact": True, "method": "search", "teacher": None}
     made = type(model)(**settings if with_knowledge else settings | {"knowledge": None})
     for name in KEPT:

@@ -70,7 +70,7 @@ from logiclens.explain.learned import explain_learned
 from logiclens.explain.local import LocalExplanation, explain_rows
 from logiclens.explain.reading import Reading, read_formulas
 from logiclens.explain.result import Explanation
-from logiclens.explain.stability import Stability, known_recurrence, selection_frequencies
+from logiclens.explain.stability import Stability, known_recurrence, stability_of
 from logiclens.explain.weights import NetworkWeights
 from logiclens.formula.check import Check, Property
 from logiclens.formula.column_kinds import Scalar
@@ -169,7 +169,7 @@ def statistics_aside(model: EntropyClassifier, rules: RuleSet, *, by: Any = None
             "no rows were held out: fit with set_aside=0.25, or pass rows and labels that the model has not seen."
         )
     table, copies, name = aside.table, aside.copies, by if isinstance(by, str) else None
-    source = f"{table.n_counted:,} rows held out before training: they neither trained the network nor chose a rule"
+    source = f"{table.n_counted:,} rows held out before training: nothing was learned from them"
     weight, values = table.weight, None
     if by is not None:
         values = None if name is None else aside.column(name)
@@ -605,8 +605,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if by_network:
             reading = self._train(ready, begun.seed, found)
             if found is not None:
-                # The rules explain the network, so they match its answers.
-                found = learned(self, ready, begun.bound, reading.yes.astype(np.float64))
+                # The rules explain the network, so they match its answers, over the concepts that it has.
+                found = learned(self, replace(ready, recut=None), begun.bound, reading.yes.astype(np.float64))
         if found is not None:
             self._store(found, reading)
         if ready.taught is not None:
@@ -669,9 +669,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not all(proof.holds for proof in proofs):
             raise broken(proofs)
         if reading is None:
-            compiled = compiled_network(
-                self.learned_.formulas, table, agreement=1.0, temperature=float(self.temperature)
-            )
+            compiled = compiled_network(self.learned_.formulas, table, temperature=float(self.temperature))
             self.weights_, self.certificate_ = compiled.weights, compiled.certificate
 
     def _decided_explanation(self, ready: Prepared, reading: Reading | None) -> Explanation:
@@ -738,8 +736,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = f"the rules decide as the network does on only {share} of the {table.n_counted:,} {rows}"
         if low:
             return (
-                f"{told}, so they hardly explain it: pass fewer columns or more rows, or fit with exact=True "
-                "(--exact), where the rules decide."
+                f"{told}, so they hardly explain it: pass fewer columns or more rows, or leave out "
+                "exact=False (--soft), so that the rules decide."
             )
         if self.schema_.multilabel:
             return None
@@ -749,7 +747,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return (
             f"{told}, and always answering {quoted(self.classes_[answers.argmax()])} would on {percent(constant, 1)}, "
-            "so a constant answer tells its answers better: fit with exact=True (--exact), where the rules decide."
+            "so a constant answer tells its answers better: leave out exact=False (--soft), so that the rules decide."
         )
 
     def _rarity_note(self) -> str | None:
@@ -978,8 +976,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if not hasattr(self, "train_result_"):
             raise LogicLensError(
-                "there is no training history: no network was trained, or the model was loaded. Fit with exact=False "
-                "to train one."
+                "there is no training history: rules that are the model train no network, and a loaded one keeps none."
             )
         return self.train_result_.history
 
@@ -1133,7 +1130,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any = None, y: Any = None, *, exclusive: bool = True) -> Explanation:
         """Return the formula of each class with its statistics on the training rows, or on other rows.
 
-        The explanation says how often each concept and cube recurs on the bags.
+        The explanation says how often each rule is found again on the bags.
 
         Args:
             X: other rows; with `method="paper"` formulas are extracted from the network's answers on them. Default:
@@ -1192,20 +1189,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(explanation, order=known.order, otherwise=known.otherwise)
 
     def _on_bags(self) -> Stability | None:
-        """Return what recurs on the bags; for a loaded model what its rules store."""
+        """Return how often rules are found again in the bags; for a loaded model what its rules store."""
         if not hasattr(self, "learned_"):
             return known_recurrence(self._rules) if hasattr(self, "_rules") else None
-        names, choices = self.schema_.class_names, self.learned_.choices
-        if not choices or not choices[0].bags:
-            return None
-        runs = [
-            LearnedRules.of(
-                [replace(choice, cubes=cubes) for choice, cubes in zip(choices, bag, strict=True)], len(names)
-            ).formulas
-            for bag in zip(*(choice.bags for choice in choices), strict=True)
-        ]
-        about = dict(zip(choices[0].names, choices[0].about, strict=True))
-        return selection_frequencies(names, runs, chosen=self.learned_.formulas, about=about)
+        return stability_of(self.learned_.choices, self.schema_.class_names, self.schema_.predicates)
 
     @within_memory()
     def statistics(
@@ -1229,12 +1216,9 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices = self.learned_.choices if hasattr(self, "learned_") else ()
         is_bound = self.knowledge is not None
         explanation = explain_exact(self.certificate_, table, choices=choices, is_bound=is_bound)
-        facts = self._table_facts
-        notes = [f"{facts.class_words(head.name)}: {head.note}" for head in self.certificate_.heads if head.note]
-        notes += table.group_warnings()
         return self._labelled(
             explanation,
-            notes=(*self._notes, *notes),
+            notes=(*self._notes, *table.group_warnings()),
             model_rules=self._rules,
             stability=self._on_bags(),
         )

@@ -208,7 +208,7 @@ def note_of(model: EntropyClassifier) -> str | None:
         return None
     return (
         "the knowledge about conditions, rules, directions and costs binds the rules; the network is not bound by it. "
-        "With exact=True (--exact) the rules are the model."
+        "Without exact=False (--soft) the rules are the model."
     )
 
 

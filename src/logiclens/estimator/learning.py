@@ -19,11 +19,15 @@ from logiclens.explain.choice import LearnedRules, learn_rules
 from logiclens.explain.length import SearchConfig
 from logiclens.explain.search_table import LearningRows
 from logiclens.explain.thresholds import sharper_cuts
-from logiclens.formula.column_kinds import ORDERS
+from logiclens.formula.column_kinds import ORDERS, Scalar
 from logiclens.formula.knowledge import BoundKnowledge
 
 if TYPE_CHECKING:
     from logiclens.estimator.classifier import EntropyClassifier
+
+
+ROUNDS = 3
+"""Maximum number of times that rules are learned again with cuts off the grid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +62,26 @@ def learned(
     config = _config(model, ready, bound)
     rows = learning_rows(model, ready, targets)
     rules = learn_rules(rows, config)
-    if ready.recut is not None and ready.booleaniser is not None and ready.schema.cutting is not None:
-        every = ready.booleaniser.with_parts(ready.columns)
-        columns = [column for column in every if ready.booleaniser.is_round(column)]
-        cuts = sharper_cuts(rules, rows, ready.schema.cutting, columns)
-        if cuts:
-            ready = ready.with_cuts(cuts)
-            config = _config(model, ready, bound)
-            rules = learn_rules(learning_rows(model, ready, targets), config)
+    cuts: dict[str, list[Scalar]] = {}
+    for _ in range(ROUNDS):
+        sharper = _sharper(ready, rules, rows, config)
+        added = {name: [*cuts.get(name, []), *new] for name, new in sharper.items()}
+        if all(set(added[name]) == set(cuts.get(name, [])) for name in added):
+            break
+        cuts |= added
+        ready = ready.with_cuts(cuts)
+        config, rows = _config(model, ready, bound), learning_rows(model, ready, targets)
+        rules = learn_rules(rows, config)
     return Learned(ready, rules, config)
+
+
+def _sharper(ready: Prepared, rules: LearnedRules, rows: LearningRows, config: SearchConfig) -> dict[str, list[Scalar]]:
+    """Return the thresholds off the grid that rules need; none for columns that are not cut at round numbers."""
+    if ready.recut is None or ready.booleaniser is None or ready.schema.cutting is None:
+        return {}
+    every = ready.booleaniser.with_parts(ready.columns)
+    columns = [column for column in every if ready.booleaniser.is_round(column)]
+    return sharper_cuts(rules, rows, config, ready.schema.cutting, columns)
 
 
 def _config(model: EntropyClassifier, ready: Prepared, bound: BoundKnowledge | None) -> SearchConfig:

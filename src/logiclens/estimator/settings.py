@@ -86,7 +86,7 @@ def check_settings(model: EntropyClassifier) -> None:
             "exact and teacher need method='search' (--method search): the paper's extraction has neither."
         )
     if model.teacher is not None and model.exact:
-        raise LogicLensError("rules that explain a teacher match its answers, not labels: leave out exact (--exact).")
+        raise LogicLensError("rules that explain a teacher match its answers, not labels: leave out exact.")
     if model.above is not None and model.quantiles is not None:
         raise LogicLensError("above and quantiles are two ways to cut a target: leave out one of them.")
     if model.split_by_time is not None:

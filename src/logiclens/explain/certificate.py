@@ -24,15 +24,11 @@ NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "Whether the rules are right about the world: measure that on rows that were not trained on.",
     "Who made the folder: hashes show that its files belong together, and only a signature shows who made them.",
-    "Agreement, confidences, recurrence and metrics: they are repeated as stated and not checked.",
+    "Confidences, recurrence and metrics: they are repeated as stated and not checked.",
     "Figures in result.json, which `logiclens report` shows: that file is not read.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
 """For those who read the file. `logiclens verify` prints its own copy of these sentences; a test compares them."""
-NOT_TRAINED = (
-    "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
-    "the rules decide as the committee did."
-)
 NOT_WATCHED = "Who edited the rules, when and why: the history is repeated as stated and not checked."
 
 
@@ -45,18 +41,15 @@ class HeadCertificate:
         head: index of the head in the network.
         concepts: concepts that the head keeps, in the order of the network's inputs.
         formula: the formula that the head equals.
-        rows_checked: number of rows of the domain; None if there are too many to enumerate, and the claim is proved
+        rows_checked: number of rows of its concepts; None if there are too many to enumerate, and the claim is proved
             unit by unit.
         smallest_logit: smallest distance of an answer from changing; for a compiled head, a lower bound of it.
         rounding_bound: maximum error of float32 in any order of summation; below `smallest_logit`. For a compiled head,
             how much float32 can reduce the distance of an answer that is nearest to changing.
         proved_minimal: whether it is proved that no formula with fewer literals equals the head on the domain. A
             complement is as short as the formula that it refers to.
-        note: a remark if the limit on literals could not be kept.
-        agreement: the share of the training rows, by weight, on which the rules decide as the trained committee does.
-            None for a head of edited rules.
         complement_of: index of the head whose formula this one is the complement of.
-        is_edited: whether the head was compiled from rules that a person edited; it then has no agreement.
+        is_edited: whether the head was compiled from rules that a person edited.
     """
 
     name: str
@@ -67,8 +60,6 @@ class HeadCertificate:
     smallest_logit: float
     rounding_bound: float
     proved_minimal: bool
-    note: str | None = None
-    agreement: float | None = None
     complement_of: int | None = None
     is_edited: bool = False
 
@@ -104,8 +95,6 @@ class HeadCertificate:
             entry["smallest_logit"],
             entry["rounding_bound"],
             entry["proved_minimal"],
-            entry["note"],
-            entry.get("agreement"),
             other,
             entry.get("origin") == EDITED,
         )
@@ -122,13 +111,10 @@ class HeadCertificate:
             "formula": cubes,
             "complement_of": self.complement_of,
             "origin": self.origin,
-            "agreement": self.agreement,
-            "domain": {"rows": "all"},
             "rows_checked": self.rows_checked,
             "smallest_logit": self.smallest_logit,
             "rounding_bound": self.rounding_bound,
             "proved_minimal": self.proved_minimal,
-            "note": self.note,
         }
 
 
@@ -184,7 +170,7 @@ class Certificate:
             weights_sha256: hash of the weights.
             rules: the rules, which define how the classes are decided. Default: None, no decision is stated.
         """
-        not_covered = [*NOT_COVERED, NOT_TRAINED]
+        not_covered = [*NOT_COVERED]
         history = () if rules is None else rules.history
         if history:
             not_covered.append(NOT_WATCHED)

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.explain.candidates import Codes, formula_of, one_blas_thread
-from logiclens.explain.length import FIRST_PRICES, SearchConfig, Trial, chosen, error_of_gain, formula_search, tried
+from logiclens.explain.length import (
+    FIRST_PRICES,
+    GAIN,
+    LACK,
+    SearchConfig,
+    Trial,
+    chosen,
+    error_of_gain,
+    formula_search,
+    tried,
+)
 from logiclens.explain.search import FormulaSearch, Point
 from logiclens.explain.search_table import LearningRows, SearchTable
 from logiclens.formula.dnf import DNF, Complement, Cube
@@ -26,11 +36,11 @@ FAR_OF_ALL = 2_000
 """Maximum number of rows of other classes in the final search of many classes."""
 SEARCHING = "searching rules"
 """What progress calls the search."""
-ABOUT_AS_GOOD = 0.005
+ABOUT_AS_GOOD = 0.01
 """Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken."""
 WORTH_STEADY = 0.02
-"""What a formula may lose on all rows for rules that are all found again."""
-STEADY = 0.5
+"""What a formula may lose in the bags for steadier rules; near a perfect score less, as with `LACK`."""
+STEADY = 0.7
 """Share of the bags in which a rule must be found again to be steady."""
 YES = ("yes", "true", "1", "1.0", "y", "positive", "pos")
 """Names of the class that people ask about, where the other is its opposite."""
@@ -139,9 +149,9 @@ def choose(rows: LearningRows, config: SearchConfig, *, two_classes: bool = Fals
         two_classes: whether one formula states both classes. Default: False.
     """
     together = rows.n_classes > MANY_CLASSES and bool(rows.bags) and not rows.is_multilabel
-    weight = float(rows.table.weight.sum())
-    n_prices = len(FIRST_PRICES) + len(config.prices(weight)) if rows.bags else 0
+    prices = config.prices(float(rows.table.weight.sum())) if rows.bags else []
     options = [_options(rows, config)] if two_classes else [[klass] for klass in range(rows.n_classes)]
+    n_prices = len(FIRST_PRICES) + len(prices)
     n_steps = n_prices + rows.n_classes if together else sum(n_prices * len(classes) + 1 for classes in options)
     with Progress(n_steps, SEARCHING) as progress:
         steps = iter(range(1, n_steps + 1))
@@ -149,15 +159,20 @@ def choose(rows: LearningRows, config: SearchConfig, *, two_classes: bool = Fals
         def tell() -> None:
             progress.update(next(steps, n_steps))
 
-        search = partial(tried, rows.bags, config=config, weight=weight, tell=tell)
+        search = partial(tried, rows.bags, config=config, tell=tell)
         if together:
-            choices = _chosen_together(rows, search(_sample_of_classes(rows)), config, tell)
+            choices = _chosen_together(rows, search(_sample_of_classes(rows), prices=prices), config, tell)
         else:
             choices = []
             for classes in options:
-                trials = {klass: search([klass]) for klass in classes} if rows.bags else {}
-                klass = _stated(classes, trials)
-                choices.append(_chosen(rows, klass, trials.get(klass, []), config))
+                klass = classes[0]
+                trials = search([klass], prices=prices) if rows.bags else []
+                if trials and len(classes) > 1:
+                    # One price tells which class has the better formula.
+                    other = search(classes[1:], prices=prices[:1])
+                    if _is_better(other, trials):
+                        klass, trials = classes[1], search(classes[1:], prices=prices)
+                choices.append(_chosen(rows, klass, trials, config))
                 tell()
     # With several labels per row, each label is a question of its own: no other class and no order answers yes for it.
     return [_or_always(choice, rows.everything, config) for choice in choices] if rows.is_multilabel else choices
@@ -176,12 +191,10 @@ def _options(rows: LearningRows, config: SearchConfig) -> list[int]:
     return [first, 1 - first]
 
 
-def _stated(classes: Sequence[int], trials: dict[int, list[Trial]]) -> int:
-    """Return the first class, or the other if its formula is better by more than one standard error."""
-    if len(classes) == 1 or not trials:
-        return classes[0]
-    first, other = (chosen(trials[klass]) for klass in classes)
-    return classes[1] if other.score - first.score > error_of_gain(other, first) else classes[0]
+def _is_better(other: Sequence[Trial], trials: Sequence[Trial]) -> bool:
+    """Return whether the formulas of the other class are better by more than one standard error."""
+    first, second = trials[len(FIRST_PRICES)], other[len(FIRST_PRICES)]
+    return second.score - first.score > error_of_gain(second, first)
 
 
 def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: SearchConfig) -> Choice:
@@ -196,19 +209,18 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
     best = chosen(trials)
     longest = trials.index(best)
     path = _plain(everything, search.path([trial.price for trial in trials[: longest + 1]]))
-    first: list[Choice] = []
+    options: list[Choice] = []
     # A shorter formula is taken only if its rules are steadier and it loses little.
     for trial, point in zip(trials[longest::-1], path[::-1], strict=True):
-        if trial.score < best.score - WORTH_STEADY:
+        if trial.score < best.score - min(WORTH_STEADY, WORTH_STEADY / GAIN * LACK * (1 - best.score)):
             break
         (bags,) = trial.formulas
         cubes = everything.plain(search.plainest(point).cubes)
         choice = Choice(klass, trial.price, cubes, everything.names, rows.abouts, path, tuple(trials), bags)
-        choice = replace(choice, cubes=_most_recurrent(choice, everything, search, config))
-        if choice.cubes and _is_steady(choice, config):
-            return choice
-        first.append(choice)
-    return first[0]
+        options.append(replace(choice, cubes=_most_recurrent(choice, everything, search, config)))
+        if _steadiness(options[-1], config) >= STEADY:
+            return options[-1]
+    return max(options, key=lambda option: _steadiness(option, config))
 
 
 def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...]:
@@ -216,10 +228,11 @@ def _plain(everything: SearchTable, points: Sequence[Point]) -> tuple[Point, ...
     return tuple(replace(point, cubes=everything.plain(point.cubes)) for point in points)
 
 
-def _is_steady(choice: Choice, config: SearchConfig) -> bool:
-    """Return whether every rule is found again in at least half of the bags, beside those that knowledge requires."""
+def _steadiness(choice: Choice, config: SearchConfig) -> float:
+    """Return the share of the bags in which the least steady rule is found again; knowledge requires others anyway."""
     required = required_cubes(choice, config)
-    return all(cube in required or found_again(cube, choice) >= STEADY for cube in choice.cubes)
+    shares = [found_again(cube, choice) for cube in choice.cubes if cube not in required]
+    return min(shares, default=1.0 if required else 0.0)
 
 
 def _most_recurrent(

@@ -238,15 +238,14 @@ def _zeros(*shape: int) -> NDArray[np.float32]:
 
 
 def compiled_network(
-    formulas: Sequence[DNF | Complement], table: ConceptTable, *, agreement: float | None, temperature: float = 1.0
+    formulas: Sequence[DNF | Complement], table: ConceptTable, *, is_edited: bool = False, temperature: float = 1.0
 ) -> CompiledNetwork:
     """Compile one formula for each class of a table, and certify the heads.
 
     Args:
         formulas: one formula for each class. A complement refers to the formula of another class.
         table: names of the concepts and the classes; its groups affect `proved_minimal` only.
-        agreement: share of the training rows, by weight, on which the rules decide as the committee does; None for
-            rules that a person edited.
+        is_edited: whether a person edited the rules. Default: False.
         temperature: τ of the entropy layer. Default: 1.
 
     Returns:
@@ -254,14 +253,12 @@ def compiled_network(
 
     Raises:
         LogicLensError: if the number of formulas differs from the number of classes, a complement refers to no formula
-            of another class, `agreement` is not a share, or float32 rounding may change an answer.
+            of another class, or float32 rounding may change an answer.
     """
     if len(formulas) != len(table.class_names):
         raise LogicLensError(
             f"there must be one formula for each of {len(table.class_names)} classes, got {len(formulas)}."
         )
-    if agreement is not None and not 0 <= agreement <= 1:
-        raise LogicLensError(f"agreement must be a share from 0 to 1, got {agreement}.")
     weights = compiled_weights(formulas, table.names, temperature=temperature)
     proved = {formula: _is_minimal(formula, table) for formula in dict.fromkeys(map(written, formulas))}
     heads = []
@@ -284,8 +281,7 @@ def compiled_network(
                 smallest_logit=STEP / 2,
                 rounding_bound=bound,
                 proved_minimal=proved[written(formula)],
-                agreement=None if agreement is None else float(agreement),
-                is_edited=agreement is None,
+                is_edited=is_edited,
                 complement_of=_place(formula, formulas) if isinstance(formula, Complement) else None,
             )
         )

@@ -28,12 +28,14 @@ LOWEST_PRICE = 0.0003
 FIRST_PRICES = (0.04, 0.02)
 """Higher prices, at which the formulas of a path begin to grow; see `chosen`."""
 GAIN = 0.01
-"""Gain in macro-F1 on rows that the bags leave out that a longer formula must have."""
-ERRORS = 2.0
-"""Number of standard errors of the gain that a longer formula must have."""
+"""Gain in macro-F1 on rows that the bags leave out that a longer formula must have, if it lacks more than ten."""
+LACK = 0.1
+"""Share of what the shorter formula lacks to a perfect score that a longer one must gain, where that is less."""
+ERRORS = 1.0
+"""Number of standard errors that the gain must be; they are corrected for bags that overlap, which doubles them."""
 PATIENCE = 1
 """A path ends if the score has not improved at this many prices at which formulas grew."""
-COVERED_PRICES = (2, 4, 6)
+COVERED_PRICES = (4, 6)
 """Places of the prices in a path at which a cover by pure cubes is also tried in a bag."""
 FAR_ROWS = 500
 """Maximum number of rows of other classes in the search of many classes. Each searched row stands for several."""
@@ -169,7 +171,7 @@ def tried(
     bags: Sequence[Bag],
     classes: Sequence[int],
     config: SearchConfig,
-    weight: float,
+    prices: Sequence[float],
     tell: Callable[[], None] = lambda: None,
 ) -> list[Trial]:
     """Score the path of prices in every bag; it ends where lower prices no longer help.
@@ -178,7 +180,7 @@ def tried(
         bags: the bags.
         classes: one class, or several that are judged together.
         config: limits on the formulas and settings of the search.
-        weight: total weight of all rows.
+        prices: the prices from one point of macro-F1 on, falling; higher ones come before them.
         tell: a function that is called after each price.
     """
     far = FAR_ROWS if len(classes) > 1 else None
@@ -187,7 +189,7 @@ def tried(
     points: list[Point | None] = [None] * len(runs)
     trials: list[Trial] = []
     since = 0
-    for place, price in enumerate([*FIRST_PRICES, *config.prices(weight)]):
+    for place, price in enumerate([*FIRST_PRICES, *prices]):
         points = [
             search.step(price, point.cubes if point else (), cover=place in COVERED_PRICES)
             for search, point in zip(searches, points, strict=True)
@@ -222,7 +224,8 @@ def chosen(trials: Sequence[Trial]) -> Trial:
     """Return the trial at one point per literal, or a longer one that is clearly better than all before it."""
     best = trials[len(FIRST_PRICES)]
     for longer in trials[len(FIRST_PRICES) + 1 :]:
-        if (longer.scores - best.scores).mean() > max(GAIN, ERRORS * error_of_gain(longer, best)):
+        least = min(GAIN, LACK * (1 - best.score))
+        if (longer.scores - best.scores).mean() > max(least, ERRORS * error_of_gain(longer, best)):
             best = longer
     return best
 

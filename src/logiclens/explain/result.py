@@ -236,7 +236,7 @@ class Explanation(Sequence[ClassExplanation]):
             `otherwise` follow them instead of the labels.
         model_rules: the rules that the model itself predicts with, if it was made exact.
         rows: the explained rows as given, if the network read them cut to 0 and 1.
-        stability: how often concepts and cubes are chosen when rows are drawn again, if that was measured.
+        stability: how often rules are found again when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
         without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.

@@ -21,7 +21,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 
 N_BAGS = 10
 """Number of bags, and of groups that the rows are dealt into."""
-LEFT_OUT = 3
+LEFT_OUT = 5
 """Number of groups that each bag leaves out."""
 MOST_ROWS = 5_000
 """Maximum number of rows searched in a bag; of more a sample is searched, which is enough to compare lengths."""
@@ -164,7 +164,7 @@ class LearningRows:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return self.targets.shape[1]
+        return int(self.targets.shape[1])
 
     @property
     def is_multilabel(self) -> bool:

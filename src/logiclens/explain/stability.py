@@ -1,148 +1,119 @@
-"""Measure how often each concept and each cube is chosen when the rows are drawn again.
+"""Count how often each rule is found again when the rows are drawn again, and where it cuts then.
 
-The classifier and the reports use it.
+The classifier counts; explanations and reports show it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
 
-from logiclens.formula.dnf import DNF, Complement, Cube
-from logiclens.formula.english import RECURS, recurrence_words
+from logiclens.explain.candidates import Codes, formula_of
+from logiclens.explain.choice import Choice
+from logiclens.formula.column_kinds import ORDERS
+from logiclens.formula.dnf import DNF, Cube
+from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import RuleSet
+from logiclens.formula.rules import CutRange, FoundAgain
 from logiclens.formula.text import format_formula
-from logiclens.words import for_reading, percent
-
-Chosen = TypeVar("Chosen", str, Cube)
-MOST_CUBES = 5
-"""Number of cubes per class that are printed. The cubes of the model's formula are always printed."""
-
-
-@dataclass(frozen=True)
-class ClassStability:
-    """How often the formula of one class used each concept and contained each cube, the most frequent first.
-
-    `chosen` are the cubes of the model's own formula.
-    """
-
-    name: str
-    concepts: dict[str, float]
-    cubes: dict[Cube, float]
-    chosen: tuple[Cube, ...] = ()
-
-    @property
-    def recurring(self) -> tuple[Cube, ...]:
-        """The cubes that recur."""
-        return tuple(cube for cube, share in self.cubes.items() if share >= RECURS)
+from logiclens.words import for_reading
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Selection frequencies over the bags of a committee.
-
-    The thresholds are not fitted again, so that cubes can be compared. How far the thresholds themselves would move is
-    not measured.
-    """
+    """In how many of the bags each rule of each class is found again."""
 
     n_bags: int
-    classes: tuple[ClassStability, ...]
+    classes: Mapping[str, Mapping[Cube, FoundAgain]] = field(default_factory=dict)
 
     @for_reading
     def __str__(self) -> str:
-        """Return the most frequent concepts and cubes of each class, and all cubes of the model's formula."""
-        lines = [f"chosen in how many of {self.n_bags} bags"]
-        for counted in self.classes:
-            lines.append(counted.name)
-            told = [(concept, share) for concept, share in counted.concepts.items()][:8]
-            lines += [f"  {percent(share):>5}  {concept}" for concept, share in told]
-            for place, (cube, share) in enumerate(counted.cubes.items()):
-                if place < MOST_CUBES or cube in counted.chosen:
-                    words = recurrence_words(round(share * self.n_bags), self.n_bags)
-                    lines.append(f"  the cube {format_formula(DNF([cube]), 'unicode')} {words}")
-        return "\n".join(lines)
+        """Return a line for each rule."""
+        return "\n".join(line for name in self.classes for line in (name, *(f"  {one}" for one in self.lines(name))))
+
+    def lines(self, name: str) -> list[str]:
+        """Return a line for each rule of a class, with its formula.
+
+        Args:
+            name: the class.
+        """
+        return [
+            f"{format_formula(DNF([cube]), 'unicode')} {again.words(self.n_bags)}"
+            for cube, again in self.classes.get(name, {}).items()
+        ]
 
 
-def selection_frequencies(
-    names: Sequence[str],
-    runs: Sequence[Sequence[DNF | Complement]],
-    *,
-    chosen: Sequence[DNF | Complement] = (),
-    about: Mapping[str, Hashable] | None = None,
-) -> Stability:
-    """Return how often each concept and cube is in the formula of each class.
+def stability_of(
+    choices: Sequence[Choice], class_names: Sequence[str], predicates: Mapping[str, Predicate]
+) -> Stability | None:
+    """Return how often each rule is found again in the bags that chose it; None if there were no bags.
+
+    A rule is found again where the formula of a bag has one with the same columns and directions. Of several, the one
+    with the nearest cuts counts.
 
     Args:
-        names: the classes.
-        runs: formulas of every bag. The cubes of a complement are counted with the other class.
-        chosen: formulas of the model; their cubes are included even if no run has them. Default: none.
-        about: what concepts are about, such as the column of a threshold. A cube then also counts if a run has one with
-            the same columns and directions, wherever it cuts. Default: None, a cube counts only if a run has the cube
-            itself.
+        choices: how the formulas were chosen.
+        class_names: the classes.
+        predicates: the meaning of concepts on the raw table.
     """
-    classes = []
-    for place, name in enumerate(names):
-        formulas = [run[place] for run in runs]
-        concepts = Counter(concept for formula in formulas for concept in formula.concepts)
-        found = [_cubes(formula) for formula in formulas]
-        own = tuple(cube for formula in chosen[place : place + 1] for cube in _cubes(formula))
-        told = [cube for run in [*found, own] for cube in run]
-        cubes = {cube: sum(any(alike(cube, own, about) for own in run) for run in found) for cube in set(told)}
-        classes.append(
-            ClassStability(
-                name,
-                {concept: count / len(runs) for concept, count in _ranked(concepts)},
-                {cube: count / len(runs) for cube, count in _ranked(cubes)},
-                own,
-            )
-        )
-    return Stability(len(runs), tuple(classes))
+    n_bags = max((len(choice.bags) for choice in choices), default=0)
+    if not n_bags:
+        return None
+    return Stability(n_bags, {class_names[choice.klass]: _found_again(choice, predicates) for choice in choices})
+
+
+def _found_again(choice: Choice, predicates: Mapping[str, Predicate]) -> dict[Cube, FoundAgain]:
+    found = {}
+    for codes in choice.cubes:
+        own = _by_direction(codes, choice)
+        runs = [own]
+        for bag in choice.bags:
+            like = [other for other in (_by_direction(cube, choice) for cube in bag) if other.keys() == own.keys()]
+            if like:
+                runs.append(min(like, key=lambda other: sum(abs(other[key] - own[key]) for key in own)))
+        cuts = []
+        for key, code in own.items():
+            # The thresholds of a column stand in rising order.
+            low, high = (predicates.get(choice.names[end(run[key] for run in runs) >> 1]) for end in (min, max))
+            if low is not None and high is not None and predicates[choice.names[code >> 1]].operator in ORDERS:
+                cuts.append(CutRange(low.column, low.value, high.value))
+        (cube,) = formula_of([codes], choice.names).cubes
+        found[cube] = FoundAgain(len(runs) - 1, tuple(cuts))
+    return found
+
+
+def _by_direction(codes: Codes, choice: Choice) -> dict[tuple[Hashable, int], int]:
+    """Return the literals of a cube by what they are about and their direction."""
+    return {(choice.about[code >> 1], code & 1): code for code in codes}
 
 
 def with_recurrence(rules: RuleSet, stability: Stability | None) -> RuleSet:
-    """Return the rules with the number of bags in which each cube recurs.
+    """Return the rules with the number of bags in which each cube is found again.
 
-    Cubes that are in no counted formula stay uncounted.
+    Cubes that were not counted stay uncounted.
+
+    Args:
+        rules: the rules.
+        stability: what was counted.
     """
     if stability is None:
         return rules
-    by_name = {one.name: one.cubes for one in stability.classes}
-    bags, made = stability.n_bags, []
+    made = []
     for rule in rules.rules:
-        shares = by_name.get(rule.name, {})
-        counts = {cube: round(shares[cube] * bags) for cube in rule.cubes if cube in shares}
-        made.append(replace(rule, recurs=counts, bags=bags))
+        counted = stability.classes.get(rule.name, {})
+        again = {cube: counted[cube] for cube in rule.cubes if cube in counted}
+        made.append(replace(rule, recurs=again, bags=stability.n_bags))
     return replace(rules, rules=tuple(made))
 
 
 def known_recurrence(rules: RuleSet) -> Stability | None:
-    """Return the recurrence counts that rules carry, for the cubes of their formulas; None if they have none."""
+    """Return the counts that rules carry, for the cubes of their formulas; None if they have none.
+
+    Args:
+        rules: the rules.
+    """
     counted = [rule for rule in rules.rules if rule.is_counted]
     if not counted:
         return None
-    classes = []
-    for rule in counted:
-        counts = _ranked({cube: rule.recurs[cube] for cube in rule.cubes if cube in rule.recurs})
-        shares = {cube: count / rule.bags for cube, count in counts}
-        classes.append(ClassStability(rule.name, {}, shares, rule.cubes))
-    return Stability(counted[0].bags, tuple(classes))
-
-
-def alike(first: Cube, second: Cube, about: Mapping[str, Hashable] | None = None) -> bool:
-    """Return whether two cubes have the same columns and directions, wherever they cut."""
-    return first == second or (about is not None and _directions(first, about) == _directions(second, about))
-
-
-def _cubes(formula: DNF | Complement) -> tuple[Cube, ...]:
-    return tuple(formula) if isinstance(formula, DNF) else ()
-
-
-def _directions(cube: Cube, about: Mapping[str, Hashable]) -> frozenset[tuple[Hashable, bool]]:
-    return frozenset((about.get(literal.concept, literal.concept), literal.positive) for literal in cube)
-
-
-def _ranked(counts: Mapping[Chosen, int]) -> list[tuple[Chosen, int]]:
-    """Sort by count, the most frequent first, then by name."""
-    return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    found = {rule.name: {cube: rule.recurs[cube] for cube in rule.cubes if cube in rule.recurs} for rule in counted}
+    return Stability(counted[0].bags, found)

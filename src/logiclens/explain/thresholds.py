@@ -2,14 +2,14 @@
 
 The grid is chosen without labels. When the formulas are learned, each of their thresholds is moved on the raw column to
 where the formula scores best with all else fixed. A moved threshold becomes a cut if it earns what a literal must earn,
-or a tenth of what the formula lacks, and if far more rows are then right than wrong that were not before.
+or a tenth of what the formula lacks, and if the errors that it spares cost more to write down than the threshold.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +17,35 @@ from numpy.typing import NDArray
 from logiclens.concepts.booleaniser import Cutting
 from logiclens.explain.candidates import Codes, SearchRows
 from logiclens.explain.choice import Choice, LearnedRules
-from logiclens.explain.length import PRICE
+from logiclens.explain.length import LACK, PRICE, SearchConfig, formula_search
 from logiclens.explain.search_table import LearningRows
 from logiclens.formula.column_kinds import KINDS, Scalar
 from logiclens.tables.frames import Column
 
-LACK = 0.1
-"""Share of what a formula lacks to a perfect score that a cut off the grid may earn instead of one point."""
-SURE = 3.0
-"""Standard errors by which more rows must become right than wrong."""
+LOWER_PRICE = 0.25
+"""The formulas whose thresholds are moved are searched at this share of the price, so that no literal is missed."""
 ROUNDS = 4
 """Maximum number of passes over all thresholds of a formula."""
 
 
 def sharper_cuts(
-    learned: LearnedRules, rows: LearningRows, cutting: Cutting, columns: Sequence[Column]
+    learned: LearnedRules, rows: LearningRows, config: SearchConfig, cutting: Cutting, columns: Sequence[Column]
 ) -> dict[str, list[Scalar]]:
     """Return, by column, the thresholds off the grid that the formulas need.
 
     Args:
         learned: the formulas found on the grid.
         rows: the rows that they were learned from.
+        config: limits on the formulas and settings of the search.
         cutting: what the concepts mean.
         columns: the raw columns of these rows.
     """
     by_name = {column.name: column for column in columns}
     cuts: dict[str, list[Scalar]] = {}
     for choice in learned.choices:
-        formula = _Formula.of(choice, rows, cutting, by_name)
+        search = formula_search(rows.everything, choice.klass, config)
+        longer = search.step(choice.price * LOWER_PRICE, choice.cubes)
+        formula = _Formula.of(replace(choice, cubes=longer.cubes), rows, cutting, by_name)
         for column, threshold in formula.sharpened():
             cuts.setdefault(column, []).append(threshold)
     return {column: list(dict.fromkeys(thresholds)) for column, thresholds in cuts.items()}
@@ -123,10 +124,16 @@ class _Formula:
         if scores[best] - score < min(PRICE, LACK * (1 - score)) - 1e-9:
             return None
         moved = others | (where & ((numbers >= values[apart[best]]) ^ negated))
-        gained = (yes - no) * (moved & ~gridded) + (no - yes) * (gridded & ~moved)
-        if abs(gained.sum()) < SURE * math.sqrt((gained**2 / np.maximum(yes + no, 1e-12)).sum()):
+        before, after = (float(no[fires].sum() + yes[~fires].sum()) for fires in (gridded, moved))
+        total = float(yes.sum() + no.sum())
+        if _cost_of_errors(before, total) - _cost_of_errors(after, total) <= math.log(len(np.unique(numbers))):
             return None
         return float(values[apart[best] - 1]), float(values[apart[best]])
+
+
+def _cost_of_errors(errors: float, total: float) -> float:
+    """Return the cost of naming the wrong rows, in natural units: the entropy of the errors."""
+    return sum(part * math.log(total / part) for part in (errors, total - errors) if part > 0)
 
 
 def _on_one_side(weight: NDArray[np.float64], apart: NDArray[np.intp], *, below: bool) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ def to_latex(rules: Any) -> str:
     if rules.otherwise is not None and decided:
         lines.append(rf"{_text(rules.names[rules.otherwise])} &\phantom{{{{}}\leftarrow{{}}}} \text{{otherwise}}")
     if any(_mark(rule, place) for rule in stated for place in range(len(rule.cubes))):
-        lines.append(r"&\phantom{{}\leftarrow{}} \text{\dag\ recurs in less than half of the bags}")
+        lines.append(r"&\phantom{{}\leftarrow{}} \text{\dag\ found again in less than half of the bags}")
     body = " \\\\\n".join(f"  {line}" for line in lines)
     return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
 

@@ -563,10 +563,10 @@ def recurrence_words(count: int, total: int, drawn: str = "") -> str:
         drawn: plural noun for them, such as `"bags"`. Default: no noun.
 
     >>> recurrence_words(7, 10), recurrence_words(3, 10, "bags")
-    ('recurs in 7 of 10', 'recurs in only 3 of 10 bags, less than half')
+    ('found again in 7 of 10', 'found again in only 3 of 10 bags, less than half')
     """
     times = f"{count} of {total} {drawn}".rstrip()
-    return f"recurs in {times}" if recurs(count, total) else f"recurs in only {times}, less than half"
+    return f"found again in {times}" if recurs(count, total) else f"found again in only {times}, less than half"
 
 
 def _value(predicate: Predicate) -> str:

@@ -14,7 +14,7 @@ from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.english import NO_FACTS, TableFacts
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate, plain_label
-from logiclens.formula.rules import DecisionRules, Edit, Rule
+from logiclens.formula.rules import CutRange, DecisionRules, Edit, FoundAgain, Rule
 
 Made = TypeVar("Made")
 Rules = TypeVar("Rules", bound=DecisionRules)
@@ -106,7 +106,7 @@ def predicate_from_dict(entry: Any, where: str = "a predicate") -> Predicate:
 def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
     if not all(0 <= confidence <= 1 for confidence in rule.confidence):
         raise LogicLensError(f"the rule of {quoted(rule.label)} has a confidence that is not a number from 0 to 1.")
-    label, counts = plain_label(rule.label), [{} if count is None else {"recurs": int(count)} for count in rule.counts]
+    label = plain_label(rule.label)
     if rule.is_complement:
         # With two classes, the other one has the formula.
         return {"class": label, "complement_of": 1 - place, "confidence": float(rule.confidence[0])}
@@ -114,13 +114,18 @@ def _rule_to_dict(rule: Rule, place: int) -> dict[str, Any]:
         {
             "if": {str(lit.concept): bool(lit.positive) for lit in cube},
             "confidence": float(confidence),
-            **count,
+            **(_again_to_dict(rule.recurs[cube]) if cube in rule.recurs else {}),
             **{mark: True for mark in MARKS if cube in getattr(rule, mark)},
             **({"reason": rule.reasons[cube]} if cube in rule.reasons else {}),
         }
-        for cube, confidence, count in zip(rule.cubes, rule.confidence, counts, strict=True)
+        for cube, confidence in zip(rule.cubes, rule.confidence, strict=True)
     ]
     return {"class": label, "cubes": cubes, **({"bags": int(rule.bags)} if rule.is_counted else {})}
+
+
+def _again_to_dict(again: FoundAgain) -> dict[str, Any]:
+    cuts = [{"column": cut.column, "low": plain_label(cut.low), "high": plain_label(cut.high)} for cut in again.cuts]
+    return {"recurs": int(again.count), **({"cuts": cuts} if cuts else {})}
 
 
 def from_dict(data: Any, kind: type[Rules]) -> Rules:
@@ -251,8 +256,9 @@ def _rule(entry: Any, where: str) -> Rule:
         # A cube that was edited by hand has no count.
         known = entry_of_cube if isinstance(entry_of_cube, Mapping) else {}
         is_counted, is_explained = has_counts and "recurs" in known, "reason" in known
+        is_cut = is_counted and "cuts" in known
         marks = [mark for mark in MARKS if mark in known]
-        fields = ("if", "confidence", *["recurs"] * is_counted, *marks, *["reason"] * is_explained)
+        fields = ("if", "confidence", *["recurs"] * is_counted, *["cuts"] * is_cut, *marks, *["reason"] * is_explained)
         _check_fields(entry_of_cube, fields, f"a cube of {where}")
         literals = entry_of_cube["if"]
         if not isinstance(literals, Mapping) or not all(type(positive) is bool for positive in literals.values()):
@@ -261,7 +267,8 @@ def _rule(entry: Any, where: str) -> Rule:
         cubes.append(Cube(_made(Literal, concept, positive) for concept, positive in signs))
         confidence.append(_share(entry_of_cube["confidence"], f"'confidence' of {where}"))
         if is_counted:
-            recurs[cubes[-1]] = _whole(entry_of_cube["recurs"], f"'recurs' of {where}")
+            cuts = _cuts(entry_of_cube["cuts"], where) if is_cut else ()
+            recurs[cubes[-1]] = FoundAgain(_whole(entry_of_cube["recurs"], f"'recurs' of {where}"), cuts)
         for mark in marks:
             if entry_of_cube[mark] is not True:
                 _refuse(f"{quoted(mark)} of {where} must be true, got {quoted(entry_of_cube[mark])}.")
@@ -272,6 +279,14 @@ def _rule(entry: Any, where: str) -> Rule:
         _refuse(f"{where} has the same cube twice.")
     edited, pinned = (frozenset(marked[mark]) for mark in MARKS)
     return _made(Rule, label, DNF(cubes), tuple(confidence), recurs, bags, edited, pinned, reasons)
+
+
+def _cuts(entries: Any, where: str) -> tuple[CutRange, ...]:
+    made = []
+    for entry in _list(entries, f"'cuts' of {where}"):
+        _check_fields(entry, ("column", "low", "high"), f"'cuts' of {where}")
+        made.append(_made(CutRange, _string(entry["column"], f"'cuts' of {where}"), entry["low"], entry["high"]))
+    return tuple(made)
 
 
 def _predicates(entries: Any) -> dict[str, Predicate]:

@@ -36,6 +36,67 @@ BY_HAND = "edited by hand"
 
 
 @dataclass(frozen=True)
+class CutRange:
+    """The lowest and the highest threshold of one condition of a rule, over the bags that found the rule again.
+
+    >>> str(CutRange("age", 60.0, 65))
+    'age from 60 to 65'
+    """
+
+    column: str
+    low: Scalar
+    high: Scalar
+
+    def __post_init__(self) -> None:
+        """Refuse what is no threshold of a column."""
+        Predicate(self.column, ">=", self.low)
+        Predicate(self.column, ">=", self.high)
+
+    @property
+    def span(self) -> str:
+        """The range in words."""
+        low, high = (Predicate(self.column, ">=", value).shown_value for value in (self.low, self.high))
+        return f"from {low} to {high}"
+
+    def __str__(self) -> str:
+        """Return the column and its range."""
+        return f"{self.column} {self.span}"
+
+
+@dataclass(frozen=True)
+class FoundAgain:
+    """In how many bags a rule of the same columns and directions was found, and where its conditions cut then.
+
+    Args:
+        count: number of bags.
+        cuts: the range of each condition that has a threshold. Default: unknown.
+
+    >>> FoundAgain(9, (CutRange("glucose", 124, 144),)).words(10)
+    'found again in 9 of 10; the cut ranges from 124 to 144'
+    """
+
+    count: int
+    cuts: tuple[CutRange, ...] = ()
+
+    def words(self, total: int, drawn: str = "") -> str:
+        """Return the count in words, and the ranges of cuts that differ.
+
+        Args:
+            total: number of bags.
+            drawn: plural noun for them. Default: no noun.
+        """
+        return "; ".join(filter(None, (recurrence_words(self.count, total, drawn), self.cut_words)))
+
+    @property
+    def cut_words(self) -> str:
+        """The ranges of cuts that differ, in words; empty if none does."""
+        apart = [cut for cut in self.cuts if cut.low != cut.high]
+        if len(self.cuts) == 1:
+            return "".join(f"the cut ranges {cut.span}" for cut in apart)
+        return "; ".join(f"the cut of {cut.column} ranges {cut.span}" for cut in apart)
+
+
+@dataclass(frozen=True)
 class Figures:
     """What was measured of rules on some rows; None where no row could tell.
 
@@ -93,7 +154,7 @@ class Rule:
     `confidence` is the lower end of the Wilson interval of the share of the class among the rows on which the cube
     fires. A complement has one confidence: that of the rows on which the other formula does not fire.
 
-    `recurs` is the number of `bags` in which the search found a cube again; empty if unknown. It does not change what
+    `recurs` says in how many of the `bags` the search found a cube again; empty if unknown. It does not change what
     the rule answers, so `==` ignores it, `edited`, `pinned` and `reasons`. Cubes that are replaced by others have no
     count. The confidence of an edited cube is 0, which is the lower end for no rows, until it is measured.
 
@@ -101,7 +162,7 @@ class Rule:
         label: the class.
         formula: its formula, or the complement of the other.
         confidence: one per cube.
-        recurs: in how many bags each cube was found again. Default: unknown.
+        recurs: in how many bags each cube was found again, and where it cuts then. Default: unknown.
         bags: number of bags. Default: 0.
         edited: the cubes that a person wrote or changed. Default: none.
         pinned: the cubes that stay when rules are searched again. Default: none.
@@ -115,7 +176,7 @@ class Rule:
     label: Scalar
     formula: DNF | Complement
     confidence: tuple[float, ...]
-    recurs: Mapping[Cube, int] = field(default_factory=dict, compare=False)
+    recurs: Mapping[Cube, FoundAgain] = field(default_factory=dict, compare=False)
     bags: int = field(default=0, compare=False)
     edited: frozenset[Cube] = field(default=frozenset(), compare=False)
     pinned: frozenset[Cube] = field(default=frozenset(), compare=False)
@@ -128,14 +189,17 @@ class Rule:
                 f"the rule of {quoted(self.label)} has {len(self.cubes)} cubes and {len(self.confidence)} confidences."
                 + " DNF(formula) writes a complement out as cubes." * self.is_complement
             )
-        if self.recurs and not (self.bags > 0 and all(0 <= count <= self.bags for count in self.recurs.values())):
-            counts = ", ".join(map(str, self.recurs.values()))
-            raise LogicLensError(f"a cube of {quoted(self.label)} must recur in 0 to {self.bags} bags, got {counts}.")
+        counts = [again.count for again in self.recurs.values()]
+        if counts and not (self.bags > 0 and all(0 <= count <= self.bags for count in counts)):
+            listed = ", ".join(map(str, counts))
+            raise LogicLensError(
+                f"a cube of {quoted(self.label)} must be found again in 0 to {self.bags} bags, got {listed}."
+            )
 
     @property
     def counts(self) -> tuple[int | None, ...]:
-        """For each cube, the number of bags in which it recurs; None if unknown."""
-        return tuple(self.recurs.get(cube) for cube in self.cubes)
+        """For each cube, the number of bags in which it was found again; None if unknown."""
+        return tuple(self.recurs[cube].count if cube in self.recurs else None for cube in self.cubes)
 
     @property
     def is_counted(self) -> bool:
@@ -157,10 +221,13 @@ class Rule:
         """
         if any(cube in self.edited for cube in cubes):
             return BY_HAND
-        counts = [self.recurs[cube] for cube in cubes if cube in self.recurs]
-        if len(counts) < len(cubes):
+        counted = [self.recurs[cube] for cube in cubes if cube in self.recurs]
+        if len(counted) < len(cubes):
             return ""
-        return recurrence_words(min(counts), self.bags, "bags") + FOUND_LEAST * (min(counts) < max(counts))
+        least = min(counted, key=lambda again: again.count)
+        words = recurrence_words(least.count, self.bags, "bags")
+        words += FOUND_LEAST * any(again.count > least.count for again in counted)
+        return "; ".join(filter(None, (words, least.cut_words)))
 
     @property
     def recurrence_line(self) -> str:

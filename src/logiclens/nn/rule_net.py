@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor, nn
 
-from logiclens.concepts.concept_table import THRESHOLD
+from logiclens.nn.functional import boolean
 from logiclens.nn.layers import EntropyNet
 
 
@@ -48,7 +48,7 @@ class RuleNet(nn.Module):
 
     def with_rules(self, concepts: Float[Tensor, "*batch concept"]) -> Float[Tensor, "*batch input"]:
         """Return concepts with the cubes that hold, as the inner network takes them."""
-        holds, signs = (concepts >= THRESHOLD).to(concepts.dtype), self.cubes.to(concepts.dtype)
+        holds, signs = boolean(concepts).to(concepts.dtype), self.cubes.to(concepts.dtype)
         # A literal that holds counts 1 and one that does not 0: the sum is the number of literals if all hold.
         true = holds @ signs.clamp(min=0).T + (1 - holds) @ (-signs).clamp(min=0).T
         return torch.cat([concepts, (true >= signs.abs().sum(dim=1)).to(concepts.dtype)], dim=-1)

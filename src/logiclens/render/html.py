@@ -13,7 +13,6 @@ from logiclens.formula.english import (
     category_unions,
     english,
     gap_words,
-    recurrence_words,
     union_words,
 )
 from logiclens.formula.predicate import Predicate
@@ -115,18 +114,20 @@ class ExplanationLike(Protocol):
 
     @property
     def stability(self) -> Any:
-        """The recurrence of concepts and cubes over bags; None if unknown."""
+        """How often rules are found again in the bags; None if unknown."""
 
 
 def explanation_html(explanation: ExplanationLike) -> str:
     """Return one section per class, then the notes."""
-    chosen = {} if explanation.stability is None else {entry.name: entry for entry in explanation.stability.classes}
     parts = []
     for explained in explanation.classes:
-        counted = chosen.get(explained.name)
-        recurs = "" if counted is None else _recurring(counted, explained.formula, explanation.stability)
+        lines = [] if explanation.stability is None else explanation.stability.lines(explained.name)
         folded = len(explanation.classes) > MOST_OPEN
-        parts.append(class_html(explained, explanation.predicates, explanation.facts, folded=folded, more=recurs))
+        parts.append(
+            class_html(
+                explained, explanation.predicates, explanation.facts, folded=folded, more="".join(map(_faint, lines))
+            )
+        )
     parts += map(_faint, gap_words([explained.formula for explained in explanation.classes], explanation.predicates))
     parts += [_faint(f"note: {note}") for note in explanation.notes]
     return f'<div style="{_BLOCK}">{"".join(parts)}</div>'
@@ -170,14 +171,14 @@ def model_html(name: str, settings: Mapping[str, object], rules: DecisionRules |
 def rules_html(rules: DecisionRules) -> str:
     """A row for each cube, the class it speaks for and how far it can be trusted; then who decides in doubt.
 
-    A column says in how many bags each cube recurs, where that is known.
+    A column says in how many bags each rule is found again, where that is known.
 
     >>> from logiclens.formula import Rule, RuleSet, parse
     >>> print(rules_html(RuleSet((Rule("ill", parse("old & ~fit"), (0.9,)),))))
     <div ...<th ...>ill</th><td ...>old is true and fit is not true</td><td ...>90%</td>...
     """
     counted = any(rule.is_counted for rule in rules.rules)
-    words = ("class", "if", "trust", *(("recurs",) if counted else ()))
+    words = ("class", "if", "trust", *(("found again",) if counted else ()))
     head = "".join(f'<th scope="col" style="{_CELL};border-top:none">{_text(word)}</th>' for word in words)
     rows = "".join(_rows(rule, rules, counted=counted) for rule in rules.rules)
     return (
@@ -258,10 +259,10 @@ def _rows(rule: Rule, rules: DecisionRules, *, counted: bool) -> str:
     for place, (words, confidence, recurrence) in enumerate(lines):
         cell = _CELL if place == 0 else _FOLLOWING
         told = words if place == 0 else f"or if {words}"
-        recurs = f'<td style="{cell};{_FAINT}">{recurrence}</td>' if counted else ""
+        again = f'<td style="{cell};{_FAINT}">{recurrence}</td>' if counted else ""
         rows.append(
             f'<tr>{name if place == 0 else ""}<td style="{cell};{_WRAP}">{_text(told)}</td>'
-            f'<td style="{cell}">{confidence}</td>{recurs}</tr>'
+            f'<td style="{cell}">{confidence}</td>{again}</tr>'
         )
     formula = _text(format_formula(rule.formula, "unicode"))
     span = f'<td colspan="{2 + counted}" style="{_FOLLOWING};{_FAINT}">'
@@ -333,25 +334,6 @@ def _bars(leanings: Sequence[Any]) -> str:
         f'<table style="border-collapse:collapse;margin:0.5em 0 0 0;{_FAINT}"><tbody>{"".join(rows)}</tbody></table>'
     )
     return table + (_faint(f"and {left} less relevant") if left > 0 else "")
-
-
-def _recurring(counted: Any, formula: Any, stability: Any) -> str:
-    """Return how often the concepts of a class were chosen, and how often its cubes recur, over the bags.
-
-    Cubes of the formula come first, marked if they recur less than half of the time.
-    """
-    total = stability.n_bags
-    own = set(formula) if isinstance(formula, DNF) else set()
-    inside = [cube for cube in counted.cubes if cube in own]
-    cubes = [
-        f"{format_formula(DNF([cube]), 'unicode')} {recurrence_words(round(counted.cubes[cube] * total), total)}"
-        for cube in [*inside, *(cube for cube in counted.cubes if cube not in own)][: max(5, len(inside))]
-    ]
-    chosen = [f"{concept} {percent(share)}" for concept, share in list(counted.concepts.items())[:8]]
-    if chosen:
-        cubes.insert(0, f"Chosen in {total} bags: {', '.join(chosen)}.")
-    # A loaded model only knows the cubes.
-    return "".join(map(_faint, cubes or [f"In {total} bags no concept was chosen."]))
 
 
 def _cut(text: str) -> str:

@@ -23,13 +23,11 @@ from logiclens.explain.gap import STEP_WORDS, Gap
 from logiclens.explain.leaning import Leaning
 from logiclens.explain.reading import Reading
 from logiclens.explain.result import ClassExplanation, Explanation
-from logiclens.explain.stability import Stability
 from logiclens.formula.column_kinds import CATEGORY, KINDS
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.english import condition_words, cube_words, gap_conditions, literal_words
+from logiclens.formula.english import condition_words, gap_conditions, literal_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rule_set import RuleSet
-from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import (
     AnswerCost,
     Confusion,
@@ -47,10 +45,8 @@ from logiclens.report.result import (
     SCHEMA,
     Certified,
     ClassResult,
-    ConceptFrequency,
     ConceptWords,
     Constraint,
-    CubeFrequency,
     Curves,
     Data,
     FiringCounts,
@@ -63,7 +59,6 @@ from logiclens.report.result import (
     Metric,
     Parts,
     ProtectedColumn,
-    Recurrence,
     Relevance,
     Result,
     Simplest,
@@ -175,7 +170,6 @@ class ModelMeasurement:
                 certificate.smallest_logit,
                 certificate.rounding_bound,
                 certificate.origin,
-                certificate.agreement,
             ),
             reason=explained.reason,
             remedy=explained.remedy,
@@ -234,8 +228,8 @@ class ModelMeasurement:
         return literal_words(Literal(concept), self.model.schema_.predicates, self.rules.facts)
 
     def _leanings(self, explained: ClassExplanation) -> tuple[Leaning, ...]:
-        """What the network leans on."""
-        return explained.leanings(self.model.schema_.predicates)
+        """Return what the network leans on; nothing if the rules are the model, since it has nothing beside them."""
+        return () if self.reading is None else explained.leanings(self.model.schema_.predicates)
 
     def _f1_alone(self, fires: NDArray[np.bool_], head: int) -> float:
         """The F1 of a class if one condition alone decides for it; 0 if no row has the class or gets it."""
@@ -416,9 +410,6 @@ def _listed(flags: Any, names: tuple[str, ...]) -> str:
     return ", ".join(name for name, flag in zip(names, flags, strict=True) if flag) or "none"
 
 
-STABILITY_SOURCE = "the search was repeated on the bag of each network of the committee; cuts stay as they are"
-MOST_TOLD = 20
-"""The most concepts and cubes per class whose recurrence is listed; cubes of the formula are always listed."""
 PACKAGES = ("torch", "numpy", "scikit-learn", "pandas")
 
 
@@ -437,7 +428,7 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
     >>> from sklearn.datasets import load_iris
     >>> from logiclens import EntropyClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species")).title
     'species: rules from iris'
     """
@@ -476,9 +467,8 @@ def result_of(model: EntropyClassifier, explanation: Explanation, source: Source
         confusion=told.confusion(),
         confusion_of_rules=told.confusion_of_rules(),
         firing=_firing(rules.fires(told.packed), table.copies),
-        gap=_gap(explanation.gap(table, reading)),
+        gap=None if reading is None else _gap(explanation.gap(table, reading)),
         history=_history(model),
-        stability=None if explanation.stability is None else _stability(explanation, explanation.stability),
         rows=rows,
         rows_shown=len(rows),
         rows_total=len(aside.copies.places),
@@ -522,7 +512,10 @@ def _gap(found: Gap) -> GapSummary:
     return GapSummary(1 - sum(one.disagree for one in found.classes) / total, tuple(steps))
 
 
-def _history(model: EntropyClassifier) -> Curves:
+def _history(model: EntropyClassifier) -> Curves | None:
+    """Return the training curves; None if no network was trained."""
+    if not hasattr(model, "train_result_"):
+        return None
     history = model.history_
     curves = {name: _finite(values) for name, values in history.columns().items() if name != "epoch"}
     return Curves(**curves, best_epoch=int(history.best_epoch))
@@ -531,29 +524,6 @@ def _history(model: EntropyClassifier) -> Curves:
 def _finite(values: NDArray[np.float64]) -> tuple[float | None, ...]:
     # A curve shows less than six digits; more would only make the page larger.
     return tuple(float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist())
-
-
-def _stability(explanation: Explanation, found: Stability) -> Recurrence:
-    meant, facts = explanation.predicates, explanation.facts
-    concepts: list[ConceptFrequency] = []
-    cubes: list[CubeFrequency] = []
-    for counted, explained in zip(found.classes, explanation.classes, strict=True):
-        concepts += [
-            ConceptFrequency(counted.name, concept, share, literal_words(Literal(concept), meant, facts))
-            for concept, share in list(counted.concepts.items())[:MOST_TOLD]
-        ]
-        # A complement has no cubes of its own: its formula is that of the other class.
-        own = explained.formula.cubes if isinstance(explained.formula, DNF) else ()
-        for place, (cube, share) in enumerate(counted.cubes.items()):
-            if place < MOST_TOLD or cube in own:
-                text = format_formula(DNF([cube]), "unicode")
-                cubes.append(CubeFrequency(counted.name, text, share, cube in own, cube_words(cube, meant, facts)))
-    return Recurrence(
-        bags=found.n_bags,
-        source=STABILITY_SOURCE,
-        concepts=tuple(concepts),
-        cubes=tuple(cubes),
-    )
 
 
 def write_report(
@@ -580,7 +550,7 @@ def write_report(
     >>> from sklearn.datasets import load_iris
     >>> from logiclens import EntropyClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> write_report(model, tempfile.mkdtemp() + "/rules.html", title="iris").name
     'rules.html'
     """

@@ -30,7 +30,7 @@ from logiclens.metrics.rule_statistics import (
 from logiclens.report.charts import accuracy_chart, icon_array, icon_count, loss_chart
 from logiclens.report.panel import panel_data, panel_fields
 from logiclens.report.result import ClassResult, Editing, Headline, Metric, ProtectedColumn, Relevance, Result
-from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, uses
+from logiclens.report.rules import ReadRule, Recurs, all_rules, read_rules, unsteady, uses
 from logiclens.words import (
     ShareLike,
     as_sentence,
@@ -179,8 +179,8 @@ def _class_view(place: int, result: Result, apart: bool) -> ClassView:
     base = measured.prevalence.value
     is_held_out = result.editing is None or result.editing.is_held_out
     rows = "held-out row" if is_held_out else "row"
-    read = read_rules(result.rules, measured, entry, result.stability, rows=rows)
-    shown = read_rules(result.rules, measured, entry, result.stability, rows=rows, apart=apart)
+    read = read_rules(result.rules, measured, entry, rows=rows)
+    shown = read_rules(result.rules, measured, entry, rows=rows, apart=apart)
     rest = result.rules.rest_of(rule)
     constant = "" if rest else _constant(rule, result.rules)
     whole = "otherwise" if rule.is_complement else f"any rule for {name} fires"
@@ -442,15 +442,10 @@ def _status(entry: ClassResult) -> str:
     """Say whether rules and network of a class are equal, or how often they agree."""
     certified, fidelity = entry.certified, entry.fidelity
     if certified is not None:
-        made = ""
-        if certified.agreement is not None:
-            made = (
-                f" The network is {certified.origin}; the rules decide as the committee that taught them on "
-                f"{percent(certified.agreement)} of the training rows."
-            )
         return (
             f"Certified: rules and network give the same answer on {certified.domain}. The closest call is "
-            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most.{made}"
+            f"{certified.smallest_logit:.2g}, rounding is off by {certified.rounding_bound:.1g} at most. "
+            f"The network is {certified.origin}."
         )
     if entry.equals_network:
         return "Rules and network answer alike on every row they were made from; for other rows nothing is proved."
@@ -604,7 +599,7 @@ def _equality(result: Result) -> Tile:
         edits = count_with_noun(len(result.editing.history), "edit")
         return Tile("Edited by hand", edits, "the exported model is compiled from these rules", is_text=True)
     if all(entry.certified is not None for entry in classes):
-        return Tile(label, "Equal", "proved for every combination of the conditions", is_text=True)
+        return Tile("Rules and model", "Equal", "proved for every combination of the conditions", is_text=True)
     if all(entry.equals_network for entry in classes):
         return Tile(label, "Same answers", "on every row they were made from", is_text=True)
     known = [entry.fidelity for entry in classes if entry.fidelity is not None]
@@ -627,8 +622,8 @@ def standing(result: Result) -> str:
     proved = [entry.name for entry in classes if entry.certified is not None]
     if len(proved) == len(classes):
         return (
-            "The rules are the model: for every class it is proved that the network answers as its rules do, on every "
-            "combination of the conditions it uses. That does not make them right; the numbers below say how often "
+            "The rules are the model: for every class it is proved that the network compiled from them answers as they "
+            "do, on every combination of the conditions. That does not make them right; the numbers below say how often "
             "they are."
         )
     if proved:
@@ -736,7 +731,7 @@ def render(result: Result) -> str:
     >>> from logiclens import EntropyClassifier
     >>> from logiclens.report import Source, result_of
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> source = Source("iris", rows=150, columns=4, target="species")
     >>> render(result_of(model, model.explain(), source))[:15].lower()
     '<!doctype html>'
@@ -755,6 +750,7 @@ def render(result: Result) -> str:
         confusions=shown_confusions(result.confusion, result.confusion_of_rules),
         lead=lead(result),
         no_better=no_better(result),
+        unsteady=unsteady(result),
         tiles=tiles(result),
         most_sentences=MOST_SENTENCES,
         standing=standing(result),

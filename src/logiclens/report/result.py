@@ -74,7 +74,6 @@ class Certified:
     smallest_logit: float
     rounding_bound: float
     origin: str
-    agreement: float | None = None
 
 
 @dataclass(frozen=True)
@@ -190,37 +189,6 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class ConceptFrequency:
-    """How often a concept is chosen for a class when the search is repeated."""
-
-    class_: str
-    concept: str
-    frequency: float
-    words: str = ""
-
-
-@dataclass(frozen=True)
-class CubeFrequency:
-    """How often a cube is chosen for a class when the search is repeated."""
-
-    class_: str
-    text: str
-    frequency: float
-    in_formula: bool
-    words: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recurrence:
-    """What recurs when the search is repeated on bags."""
-
-    bags: int
-    source: str
-    concepts: tuple[ConceptFrequency, ...]
-    cubes: tuple[CubeFrequency, ...]
-
-
-@dataclass(frozen=True)
 class Headline:
     """How often the rules are right on held-out rows, and how often the most frequent class of the training rows is."""
 
@@ -315,10 +283,10 @@ class Result:
     >>> from logiclens import EntropyClassifier
     >>> from logiclens.report import Source, result_of
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = EntropyClassifier(set_aside=0.25, committee=3).fit(X, y)
+    >>> model = EntropyClassifier(set_aside=0.25).fit(X, y)
     >>> result = result_of(model, model.explain(), Source("iris", rows=150, columns=4, target="species"))
     >>> [entry.name for entry in result.classes], result.parts
-    (['0', '1', '2'], Parts(train=114, validation=0, set_aside=36))
+    (['0', '1', '2'], Parts(train=114, set_aside=36))
     """
 
     kind: str
@@ -346,7 +314,6 @@ class Result:
     firing: FiringCounts
     gap: GapSummary | None
     history: Curves | None
-    stability: Recurrence | None
     rows: tuple[HeldOutRow, ...]
     rows_shown: int
     rows_total: int

@@ -15,11 +15,11 @@ from logiclens.formula.english import (
     recurs,
     union_conditions,
 )
-from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rule_set import RuleSet
 from logiclens.formula.text import format_formula
 from logiclens.metrics.rule_statistics import ClassRecord, CubeRecord, Share, ShareRecord, union_record
-from logiclens.report.result import ClassResult, GapCount, ProtectedColumn, Recurrence, Result
-from logiclens.words import count_with_noun
+from logiclens.report.result import ClassResult, GapCount, ProtectedColumn, Result
+from logiclens.words import count_with_noun, enumeration
 
 SELDOM = 0.1
 """A rule that at most this share of bags found again is not to be relied on."""
@@ -30,21 +30,32 @@ in at most 1 of 10, with a probability below 5%."""
 
 @dataclass(frozen=True)
 class Recurs:
-    """In how many bags a rule was found again; with `is_least`, the one of its categories found least."""
+    """In how many bags a rule was found again; with `is_least`, the one of its categories found least.
+
+    `cuts` says where its conditions cut then, if that differs.
+    """
 
     count: int
     total: int
+    cuts: str = ""
     is_least: bool = False
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether at least half of the bags found the rule again."""
+        return recurs(self.count, self.total)
 
     @property
     def words(self) -> str:
         """What is said behind the numbers."""
-        rarely = "" if recurs(self.count, self.total) else ", less than half"
-        return f"bags found it again{FOUND_LEAST * self.is_least}{rarely}"
+        rarely = "" if self.is_steady else ", less than half"
+        cuts = f"; {self.cuts}" if self.cuts else ""
+        return f"bags found it again{FOUND_LEAST * self.is_least}{rarely}{cuts}"
 
     def __str__(self) -> str:
-        """The recurrence in one line."""
-        return recurrence_words(self.count, self.total) + FOUND_LEAST * self.is_least
+        """Return the count and the range of cuts in one line."""
+        words = recurrence_words(self.count, self.total) + FOUND_LEAST * self.is_least
+        return "; ".join(filter(None, (words, self.cuts)))
 
 
 Condition = tuple[str, tuple[tuple[tuple[str, bool], ...], ...]]
@@ -78,7 +89,6 @@ def read_rules(
     rules: RuleSet,
     measured: ClassRecord,
     entry: ClassResult | None = None,
-    stability: Recurrence | None = None,
     *,
     rows: str = "row",
     apart: bool = False,
@@ -93,14 +103,13 @@ def read_rules(
         measured: the statistics of the class.
         entry: the class in the result, which says how often its rules are right where they decide. Default: None,
             which is not known, and no rule is warned of.
-        stability: what recurs when the search is repeated. Default: None, the counts of the rules.
         rows: noun for one of the rows that were measured.
         apart: whether each cube is a rule of its own.
     """
     rule = rules.rule(measured.name)
     at = {cube: place for place, cube in enumerate(rule.cubes)}
     gaps = (entry.gaps if entry is not None else ()) or ((),) * len(at)
-    again = _recurs(rule, measured.cubes, stability)
+    again = [None if one is None else Recurs(one.count, rule.bags, one.cut_words) for one in map(rule.recurs.get, at)]
     unions = [(cube,) for cube in rule.cubes] if apart else category_unions(rule.cubes, rules.predicates)
     read = []
     for union in unions:
@@ -139,6 +148,23 @@ def all_rules(result: Result) -> tuple[tuple[int, ReadRule], ...]:
     """Return the rules of all classes as they are read, each with the place of its class."""
     measured = enumerate(result.statistics.classes)
     return tuple((place, rule) for place, counted in measured for rule in read_rules(result.rules, counted))
+
+
+def unsteady(result: Result) -> str:
+    """Return the sentence that names the rules which fewer than half of the bags found again; empty if none is.
+
+    Args:
+        result: the result that is shown.
+    """
+    rules = [rule for _, rule in all_rules(result)]
+    seldom = [rule for rule in rules if rule.recurs is not None and not rule.recurs.is_steady]
+    if not seldom:
+        return ""
+    if len(seldom) == len(rules):
+        return "No rule of this table is steady: each was found again in fewer than half of the bags."
+    listed = enumeration([f"“{rule.words}” ({rule.recurs})" for rule in seldom])
+    verb = "is" if len(seldom) == 1 else "are"
+    return f"Not steady {verb} {listed}."
 
 
 def _categories(union: Sequence[Cube], rules: RuleSet) -> list[str]:
@@ -184,13 +210,3 @@ def _doubt(found: Recurs | None, right: ShareRecord, rows: str, named: str) -> s
     elif not right.hits:
         reasons.append(f"it is right on none of the {count_with_noun(right.total, rows)} that it decides")
     return f"Do not rely on this rule{named}: {', and '.join(reasons)}." if reasons else ""
-
-
-def _recurs(rule: Rule, cubes: Sequence[CubeRecord], stability: Recurrence | None) -> list[Recurs | None]:
-    """Return how often each cube of a class recurs, where that was counted."""
-    counts, total = list(rule.counts), rule.bags
-    if stability is not None:
-        shares = {entry.text: entry.frequency for entry in stability.cubes if entry.class_ == rule.name}
-        total = stability.bags
-        counts = [round(shares[cube.text] * total) if cube.text in shares else None for cube in cubes]
-    return [None if count is None else Recurs(count, total) for count in counts]

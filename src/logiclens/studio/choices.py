@@ -46,7 +46,7 @@ class Choices:
         excluded: columns that are left out.
         above: where a target of numbers is cut into two classes. Default: None, its values are the classes.
         by: the column by which groups are compared. Default: None.
-        positive: the value of the target whose rules are stated. Default: None, cross-validation chooses.
+        positive: the value of the target whose rules are stated. Default: None, see `EntropyClassifier`.
     """
 
     target: str

@@ -771,7 +771,6 @@ def edited_result(
         firing=firing,
         gap=None,
         history=None,
-        stability=None,
         rows=(),
         rows_shown=0,
         notes=(),

@@ -96,22 +96,17 @@ def run_worker(folder: str, pipe: Connection) -> None:
 
 def learn(folder: Path, progress: Callable[[ProgressState], object]) -> None:
     """Learn the rules of a work, and write the model and the places of the held-out rows into its folder."""
-    import torch
-
     from logiclens.estimator.classifier import EntropyClassifier
     from logiclens.estimator.persistence import classifier_files
     from logiclens.report.measurement import Source, result_of
     from logiclens.studio.work import Work
 
-    torch.set_num_threads(1)
     work = Work(folder)
     problem, file, choices = work.problem(), work.table, work.record.choices
     if choices is None:
         raise LogicLensError("nothing was chosen yet: name the target.")
     with collected_warnings():
-        model = EntropyClassifier(
-            exact=True, set_aside=HELD_OUT, positive=choices.positive, above=choices.above, verbose=False
-        )
+        model = EntropyClassifier(set_aside=HELD_OUT, positive=choices.positive, above=choices.above, verbose=False)
         model.fit(problem.frame, problem.labels, progress=progress)
         if model.set_aside_ is None:
             raise LogicLensError(f"{file.name} has too few rows to hold some of them out: take some dozens.")
@@ -131,11 +126,11 @@ def command(name: str, choices: Choices) -> str:
     """Return the command that learns the same without the studio.
 
     >>> command("my patients.csv", Choices("died", ("id",)))
-    "logiclens explain 'my patients.csv' --target died --drop id --exact"
+    "logiclens explain 'my patients.csv' --target died --drop id"
     """
     words = ["logiclens", "explain", name, "--target", choices.target]
     words += [word for column in choices.excluded for word in ("--drop", column)]
     words += [] if choices.above is None else ["--above", repr(choices.above)]
     words += [] if choices.by is None else ["--by", choices.by]
     words += [] if choices.positive is None else ["--positive", choices.positive]
-    return shlex.join([*words, "--exact"])
+    return shlex.join(words)

@@ -1,12 +1,11 @@
-"""The check of a certificate: every head gives the answer of its formula on every row of its domain, also in float32.
+"""The check of a certificate: every head gives the answer of its formula on every row, also in float32.
 
 It provides `verify`, which `python -m logiclens.verify` and the command line call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +15,10 @@ from .consistency import DISTRUST, check_model, meanings
 from .files import Refuted, Unusable, VerificationError, read_folder, shown
 from .network import Head, logits, read_heads, relevance
 from .reader import read_certificate, read_model
-from .records import (
-    MOST_CONCEPTS,
-    Certificate,
-    Claim,
-    Cube,
-    Domain,
-    Formula,
-    Model,
-)
+from .records import MOST_CONCEPTS, Certificate, Claim, Formula, Model
 from .report import (
+    NOT_COVERED,
+    NOT_WATCHED,
     ClassReport,
     Report,
     columns_text,
@@ -34,9 +27,7 @@ from .report import (
     domain_text,
     formula_text,
     history_text,
-    not_covered,
     row_text,
-    wide_domain_text,
 )
 from .units import Proof, Unproved, prove
 
@@ -53,41 +44,12 @@ def formula_table(formula: Formula, concepts: Sequence[str]) -> Booleans:
     >>> formula_table(((("a", True), ("b", False)),), ["a", "b"]).tolist()
     [False, False, True, False]
     """
-    return _painted(np.zeros((2,) * len(concepts), dtype=np.bool_), formula, concepts, True)
-
-
-def domain_table(domain: Domain, concepts: Sequence[str]) -> Booleans:
-    """Return for every row of the concepts whether the domain allows it.
-
-    A group also restricts a subset of its concepts: at most one of a, b and c means at most one of a and c. If c
-    implies b and b implies a, then c implies a.
-
-    Args:
-        domain: exclusive and implied groups; concepts that are not in `concepts` are ignored.
-        concepts: concepts of a row; the first is the highest bit of the row number.
-
-    >>> domain_table(Domain(exclusive=(("a", "b"),)), ["a", "b"]).tolist()
-    [True, True, True, False]
-    >>> domain_table(Domain(implied=(("a", "b"),)), ["a", "b"]).tolist()
-    [True, False, True, True]
-    """
-    known = frozenset(concepts)
-    impossible: list[Cube] = []
-    for group in domain.exclusive:
-        impossible += [((a, True), (b, True)) for a, b in combinations([name for name in group if name in known], 2)]
-    for chain in domain.implied:
-        kept = [name for name in chain if name in known]
-        impossible += [((before, False), (after, True)) for before, after in pairwise(kept)]
-    return _painted(np.ones((2,) * len(concepts), dtype=np.bool_), impossible, concepts, False)
-
-
-def _painted(table: Booleans, cubes: Iterable[Cube], concepts: Sequence[str], value: bool) -> Booleans:
-    axes = {name: axis for axis, name in enumerate(concepts)}
-    for cube in cubes:
+    table, axes = np.zeros((2,) * len(concepts), dtype=np.bool_), {name: axis for axis, name in enumerate(concepts)}
+    for cube in formula:
         index: list[int | slice] = [slice(None)] * len(concepts)
         for name, wanted in cube:
             index[axes[name]] = int(wanted)
-        table[tuple(index)] = value
+        table[tuple(index)] = True
     return table.reshape(-1)
 
 
@@ -137,15 +99,9 @@ def _verify(folder: Path) -> Report:
     _check_classes(certificate, model)
     check_model(model, certificate)
     reports = tuple(_check_claim(claim, heads[claim.head], model) for claim in certificate.claims)
-    claims = certificate.claims
-    omitted = not_covered(
-        compiled=any(claim.is_compiled for claim in claims),
-        groups=any(claim.domain != Domain() for claim in claims),
-        edited=bool(certificate.history),
-    )
     return Report(
         reports,
-        omitted,
+        (*NOT_COVERED, NOT_WATCHED) if certificate.history else NOT_COVERED,
         decision_text(model),
         columns_text(model),
         meanings(model),
@@ -156,26 +112,19 @@ def _verify(folder: Path) -> Report:
 
 def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
     _check_statement(claim, head, model)
-    if claim.is_compiled:
-        _check_relevance(claim, head)
+    _check_relevance(claim, head)
     formula = (complement_text if claim.is_complement else formula_text)(claim.formula)
-    if len(claim.concepts) > MOST_CONCEPTS:
-        proof, rows = _proved(claim, head), 2 ** len(claim.concepts)
-        domain = wide_domain_text(claim.concepts)
-    else:
-        possible = np.flatnonzero(domain_table(claim.domain, claim.concepts))
-        proof, rows = _enumerated(claim, head, possible), len(possible)
-        domain = domain_text(claim.domain, rows, claim.concepts)
+    rows = 2 ** len(claim.concepts)
+    proof = (_proved if len(claim.concepts) > MOST_CONCEPTS else _enumerated)(claim, head)
     _check_figures(claim, rows, proof)
     rule = model.rules.classes[claim.head]
     return ClassReport(
         claim.name,
         formula,
-        domain,
+        domain_text(claim.concepts),
         rows,
         proof.smallest,
         proof.bound,
-        claim.agreement,
         rule.confidence,
         None if model.multilabel else rule.label,
         claim.is_edited,
@@ -183,20 +132,20 @@ def _check_claim(claim: Claim, head: Head, model: Model) -> ClassReport:
 
 
 def _proved(claim: Claim, head: Head) -> Proof:
-    """Prove the claim by units; the proof holds on all rows and so does not depend on the domain."""
+    """Prove the claim by units."""
     try:
         return prove(head, claim.formula, claim.concepts, is_complement=claim.is_complement)
     except Unproved as error:
         raise _refuted(claim, str(error)) from None
 
 
-def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
-    """Prove the claim by running the head on every row of the domain."""
-    run = logits(head, possible)
+def _enumerated(claim: Claim, head: Head) -> Proof:
+    """Prove the claim by running the head on every row."""
+    run = logits(head, np.arange(2 ** len(claim.concepts)))
     smallest = float(abs(run.values).min())
     if not run.bound < np.inf:
         raise _refuted(claim, "the weights are so large that float32 may overflow or lose the relevance of a concept")
-    expected = formula_table(claim.formula, claim.concepts)[possible] != claim.is_complement
+    expected = formula_table(claim.formula, claim.concepts) != claim.is_complement
     wrong = np.flatnonzero((run.values >= 0) != expected)
     if len(wrong):
         logit = float(run.values[wrong[0]])
@@ -205,36 +154,30 @@ def _enumerated(claim: Claim, head: Head, possible: NDArray[np.intp]) -> Proof:
         stated = "complement" if claim.is_complement else "formula"
         raise _refuted(
             claim,
-            f"on the row {row_text(claim.concepts, int(possible[wrong[0]])) or 'of no concepts'} "
+            f"on the row {row_text(claim.concepts, int(wrong[0])) or 'of no concepts'} "
             f"the {stated} says {says}, the head {answers} (logit {logit:.3g}){others}",
         )
     if smallest > run.bound:
         return Proof(smallest, run.bound)
-    if claim.is_compiled:
-        # With hundreds of cubes the bound over all rows accumulates; the bound of the proof by units does not.
-        return _proved(claim, head)
-    raise _refuted(
-        claim, f"the smallest |logit| is {smallest:.3g}, and float32 rounding may be as large as {run.bound:.3g}"
-    )
+    # With hundreds of cubes the bound over all rows accumulates; the bound of the proof by units does not.
+    return _proved(claim, head)
 
 
 def _check_relevance(claim: Claim, head: Head) -> None:
-    """Check that a compiled head keeps exactly the concepts of its formula, and that all of them are relevant."""
+    """Check that a head keeps exactly the concepts of its formula, and that all of them are relevant."""
     used = {name for cube in claim.formula for name, _ in cube}
     for name in claim.concepts:
         if name not in used:
-            raise _refuted(claim, f"it is said to be compiled, and keeps {shown(name)}, which its formula does not use")
+            raise _refuted(claim, f"it keeps {shown(name)}, which its formula does not use")
     with np.errstate(all="ignore"):
         values = relevance(head)[0].tolist()
     for name, value in zip(claim.concepts, values, strict=True):
         if not value >= RELEVANT:
-            raise _refuted(
-                claim, f"it is said to be compiled, and {shown(name)} has relevance {value:.3g}, below {RELEVANT}"
-            )
+            raise _refuted(claim, f"{shown(name)} has relevance {value:.3g} in it, below {RELEVANT}")
 
 
 def _check_statement(claim: Claim, head: Head, model: Model) -> None:
-    """Check that concepts, formula and domain of the claim agree with the head and with `model.json`."""
+    """Check that concepts and formula of the claim agree with the head and with `model.json`."""
     kept = tuple(name for name, keep in zip(model.concepts, head.keep, strict=True) if keep)
     if claim.concepts != kept:
         raise _refuted(claim, f"the head keeps the concepts {shown(list(kept))}, not {shown(list(claim.concepts))}")
@@ -245,20 +188,13 @@ def _check_statement(claim: Claim, head: Head, model: Model) -> None:
     for name, _ in (literal for cube in claim.formula for literal in cube):
         if name not in claim.concepts:
             raise _refuted(claim, f"the formula speaks of {shown(name)}, a concept that the head does not keep")
-    for group in claim.domain.exclusive:
-        if not any(set(group) <= set(declared) for declared in model.exclusive):
-            raise _refuted(claim, f"its domain takes {shown(list(group))} as exclusive, which model.json does not")
-    for chain in claim.domain.implied:
-        if not any(_is_part(chain, declared) for declared in model.implied):
-            raise _refuted(claim, f"its domain takes {shown(list(chain))} as implied, which model.json does not")
 
 
 def _check_figures(claim: Claim, rows: int, proof: Proof) -> None:
-    """Check the numbers that the certificate states; for a compiled head, the smallest logit is a lower bound."""
+    """Check the numbers that the certificate states; its smallest logit is a lower bound."""
     if claim.rows is not None and claim.rows != rows:
-        raise _refuted(claim, f"its domain has {rows} rows, and certificate.json says that {claim.rows} were checked")
-    above = claim.smallest_logit - proof.smallest
-    if not (above if claim.is_compiled else abs(above)) <= proof.bound:
+        raise _refuted(claim, f"its concepts have {rows} rows, and certificate.json says {claim.rows} were checked")
+    if not claim.smallest_logit - proof.smallest <= proof.bound:
         raise _refuted(
             claim, f"the smallest |logit| is {proof.smallest:.9g}, and certificate.json says {claim.smallest_logit:.9g}"
         )
@@ -278,12 +214,6 @@ def _check_classes(certificate: Certificate, model: Model) -> None:
     for claim in certificate.claims:
         if claim.name != model.class_names[claim.head]:
             raise _refuted(claim, f"head {claim.head} is the head of class {shown(model.class_names[claim.head])}")
-
-
-def _is_part(chain: Sequence[str], declared: Sequence[str]) -> bool:
-    """Return whether the names occur in the declared chain in the same order."""
-    rest = iter(declared)
-    return all(name in rest for name in chain)
 
 
 def _cubes(formula: Formula) -> set[frozenset[tuple[str, bool]]]:

@@ -21,7 +21,6 @@ from .records import (
     ClassRule,
     Cube,
     Cutting,
-    Domain,
     Edit,
     Formula,
     Groups,
@@ -40,7 +39,7 @@ KINDS = ("number", "boolean", "text", "date", "timedelta")
 """Kinds of columns, as `model.json` names them."""
 RESOLVES = ("order", "confidence", "none")
 """Ways to decide between classes if not exactly one formula fires."""
-COMPILED, TRAINED, EDITED = "compiled from the formula", "trained", "compiled from the edited formula"
+COMPILED, EDITED = "compiled from the formula", "compiled from the edited formula"
 """Origins of the weights of a head, as written in a certificate."""
 
 _MODEL_FIELDS = (
@@ -53,8 +52,8 @@ _CERTIFICATE_FIELDS = (
     "resolve", "order", "otherwise",
 )  # fmt: skip
 _CLAIM_FIELDS = (
-    "class", "head", "concepts", "formula", "domain", "rows_checked", "smallest_logit", "rounding_bound",
-    "proved_minimal", "note", "origin", "complement_of", "agreement",
+    "class", "head", "concepts", "formula", "rows_checked", "smallest_logit", "rounding_bound", "proved_minimal",
+    "origin", "complement_of",
 )  # fmt: skip
 
 
@@ -360,7 +359,7 @@ def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
         entry.check_keys(("class", "complement_of", "confidence"))
         return ClassRule(entry.label("class"), (), (entry.share("confidence"),), entry.whole("complement_of"))
     entry.check_keys(("class", "cubes"), ("bags",))
-    optional = ("recurs",) if "bags" in entry.record else ()
+    optional = ("recurs", "cuts") if "bags" in entry.record else ()
     marks = ("edited", "pinned")
 
     def read(cube: Fields) -> tuple[Cube, float]:
@@ -388,11 +387,7 @@ def _read_cube(cube: Fields, known: frozenset[str]) -> Cube:
 
 def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     entry.check_keys(_CLAIM_FIELDS)
-    origin, complement_of, agreement = entry.choice("origin", (COMPILED, TRAINED, EDITED)), None, None
-    if origin == COMPILED:
-        agreement = entry.share("agreement")
-    elif entry.value("agreement") is not None:
-        raise entry.refuse("agreement", f"null for a head that is {origin}")
+    origin, complement_of = entry.choice("origin", (COMPILED, EDITED)), None
     if entry.value("complement_of") is None:
         formula = entry.each("formula", lambda cube: _read_cube(cube, known))
     else:
@@ -402,12 +397,10 @@ def _read_claim(entry: Fields, known: frozenset[str], n_heads: int) -> Claim:
     rows = None
     if len(_read_concepts(entry, known)) <= MOST_CONCEPTS:
         rows = entry.whole("rows_checked")
-    elif origin == TRAINED:
-        raise entry.refuse("concepts", f"a list of at most {MOST_CONCEPTS} concepts for a head that is {TRAINED}")
     elif entry.value("rows_checked") is not None:
         raise entry.refuse("rows_checked", f"null where there are more than {MOST_CONCEPTS} concepts")
     claim = _claim(entry, known, n_heads, formula, rows)
-    return replace(claim, complement_of=complement_of, agreement=agreement, is_edited=origin == EDITED)
+    return replace(claim, complement_of=complement_of, is_edited=origin == EDITED)
 
 
 def _read_concepts(entry: Fields, known: frozenset[str]) -> tuple[str, ...]:
@@ -422,27 +415,15 @@ def _claim(entry: Fields, known: frozenset[str], n_heads: int, formula: Formula,
     if head >= n_heads:
         raise entry.refuse("head", f"one of the model's {n_heads} heads, counted from 0")
     entry.flag("proved_minimal")
-    if entry.value("note") is not None:
-        entry.text("note")
     return Claim(
         entry.text("class"),
         head,
         _read_concepts(entry, known),
         formula,
-        _read_domain(entry.inner("domain"), known),
         rows,
         entry.number("smallest_logit"),
         entry.number("rounding_bound"),
     )
-
-
-def _read_domain(domain: Fields, known: frozenset[str]) -> Domain:
-    rows = domain.choice("rows", ("all", "possible"))
-    # An unknown key might restrict the rows further than this module checks.
-    domain.check_keys(("rows",) if rows == "all" else ("rows", "exclusive", "implied"))
-    if rows == "all":
-        return Domain()
-    return Domain(_read_groups(domain, "exclusive", known), _read_groups(domain, "implied", known))
 
 
 def _check_known(concept: str, known: frozenset[str], fields: Fields) -> None:

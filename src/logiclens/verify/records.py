@@ -12,7 +12,7 @@ from .files import Label
 MOST_CONCEPTS = 20
 """Maximum number of concepts of a head whose rows are enumerated; 2^20 rows take some seconds.
 
-A head with more concepts can be certified only if it was compiled from its formula. It is proved unit by unit.
+A head with more concepts is proved unit by unit.
 """
 
 ORDERS = (">=", ">", "<=", "<")
@@ -173,16 +173,8 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Domain:
-    """Rows that a claim covers: all rows, or the rows that the groups allow."""
-
-    exclusive: Groups = ()
-    implied: Groups = ()
-
-
-@dataclass(frozen=True)
 class Claim:
-    """One entry of the certificate: on every row of the domain the head gives the answer of the formula.
+    """One entry of the certificate: on every row of its concepts the head gives the answer of the formula.
 
     If `complement_of` names another head, the formula is that of the other head, and this head answers yes where the
     formula is false.
@@ -192,12 +184,10 @@ class Claim:
         head: index of the head.
         concepts: concepts that the head keeps.
         formula: the stated formula.
-        domain: rows that the claim covers.
         rows: number of rows checked; None for a head of more than `MOST_CONCEPTS` concepts.
         smallest_logit: stated smallest |logit|.
         bound: stated bound on float32 rounding.
         complement_of: index of the head whose formula this head negates, if any.
-        agreement: stated agreement of the rules with the committee; None for a trained head and for edited rules.
         is_edited: whether the head was compiled from rules that people edited.
     """
 
@@ -205,18 +195,11 @@ class Claim:
     head: int
     concepts: tuple[str, ...]
     formula: Formula
-    domain: Domain
     rows: int | None
     smallest_logit: float
     bound: float
     complement_of: int | None = None
-    agreement: float | None = None
     is_edited: bool = False
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the claim says that the head was compiled from the formula."""
-        return self.is_edited or self.agreement is not None
 
     @property
     def is_complement(self) -> bool:

@@ -6,11 +6,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from itertools import pairwise
 
 from .files import Label
 from .predicates import value_text
-from .records import ORDERS, PARTS, Domain, Edit, Formula, Model, Predicate
+from .records import MOST_CONCEPTS, ORDERS, PARTS, Edit, Formula, Model, Predicate
 
 SYMBOLS = frozenset('&|~()"=,;:\\')
 """Characters that cause a name to be quoted, except as part of a comparison."""
@@ -147,60 +146,30 @@ def row_text(concepts: Sequence[str], row: int) -> str:
     return ", ".join(f"{name_text(name)} = {row >> (last - k) & 1}" for k, name in enumerate(concepts))
 
 
-def domain_text(domain: Domain, rows: int, concepts: Sequence[str]) -> str:
-    """Return the domain of a claim in words.
+def domain_text(concepts: Sequence[str]) -> str:
+    """Return in words all rows of the concepts of a head.
 
-    Args:
-        domain: groups that restrict the rows.
-        rows: number of rows that the groups allow.
-        concepts: concepts that the head keeps.
-
-    >>> domain_text(Domain(), 4, ["a", "b"])
+    >>> domain_text(["a", "b"])
     'all 4 rows of its 2 concepts'
-    >>> domain_text(Domain(implied=(("a", "b"),)), 3, ["a", "b"])
-    'the 3 possible of all 4 rows of its 2 concepts (b only with a)'
     """
     if not concepts:
         return "the one row of no concepts"
-    every = f"all {2 ** len(concepts)} rows of its {len(concepts)} concept{'s' * (len(concepts) > 1)}"
-    conditions = [f"at most one of {', '.join(map(name_text, group))}" for group in domain.exclusive]
-    for chain in domain.implied:
-        conditions += [f"{name_text(after)} only with {name_text(before)}" for before, after in pairwise(chain)]
-    return f"the {rows} possible of {every} ({'; '.join(conditions)})" if conditions else every
-
-
-def wide_domain_text(concepts: Sequence[str]) -> str:
-    """Return the domain, in words, of a head that has too many rows to enumerate."""
-    return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
+    if len(concepts) > MOST_CONCEPTS:
+        return f"all 2^{len(concepts)} rows of its {len(concepts)} concepts, proved unit by unit"
+    return f"all {2 ** len(concepts)} rows of its {len(concepts)} concept{'s' * (len(concepts) > 1)}"
 
 
 NOT_COVERED = (
     "Concepts between 0 and 1, such as scores of an encoder: the claim is about concepts cut to 0 and 1.",
     "Whether the rules are right about the world: measure that on rows that were not trained on.",
     "Who made the folder: hashes show that its files belong together, and only a signature shows who made them.",
-    "Agreement, confidences, recurrence and metrics: they are repeated as stated and not checked.",
+    "Confidences, recurrence and metrics: they are repeated as stated and not checked.",
     "Figures in result.json, which `logiclens report` shows: that file is not read.",
     "Arithmetic less precise than float32, such as TF32, bfloat16 or quantised weights.",
 )
 """What no certificate covers, as `verify` prints it; `docs/exact.md` says the same sentences."""
-NOT_TRAINED = (
-    "The reasons of the trained committee: the heads were compiled from the formulas, and the agreement is how often "
-    "the rules decide as the committee did."
-)
 NOT_WATCHED = "Who edited the rules, when and why: the history is repeated as stated and not checked."
-RULED_OUT = "Rows that the declared groups rule out, where a domain names groups."
-
-
-def not_covered(*, compiled: bool, groups: bool, edited: bool = False) -> tuple[str, ...]:
-    """Return what a certificate does not cover.
-
-    Args:
-        compiled: whether a head was compiled from its formula.
-        groups: whether a domain names groups.
-        edited: whether people edited the rules.
-    """
-    asked = ((NOT_TRAINED, compiled), (NOT_WATCHED, edited), (RULED_OUT, groups))
-    return (*NOT_COVERED, *(sentence for sentence, is_asked in asked if is_asked))
+"""The same for rules that people edited."""
 
 
 def history_text(edit: Edit) -> str:
@@ -280,8 +249,6 @@ class ClassReport:
     rows: int
     smallest_logit: float
     bound: float
-    agreement: float | None = None
-    """Stated share of training rows on which the rules decide as the committee; None unless the head is compiled."""
     confidence: tuple[float, ...] = ()
     """Stated confidence of each cube; of a complement, its one confidence."""
     label: Label | None = None
@@ -290,19 +257,11 @@ class ClassReport:
     """Whether the head was compiled from rules that people edited."""
 
     def __str__(self) -> str:
-        """Return two lines of text, and a third for a compiled head."""
+        """Return two lines of text, and more for edited rules and for stated confidences."""
         # Round to the safe side: no printed number may be better than the computed one.
         smallest = Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(self.smallest_logit)
         bound = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(self.bound)
-        origin = ""
-        if self.agreement is not None:
-            share = Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(100 * self.agreement)
-            origin = (
-                "\n  compiled from the formula, so no reason of a trained network; the rules decide as the committee "
-                f"on {float(share):g}% of the training rows (as stated, not checked)"
-            )
-        if self.is_edited:
-            origin = "\n  compiled from rules that people edited, so no reason of a trained network"
+        origin = "\n  compiled from rules that people edited" if self.is_edited else ""
         if self.confidence:
             shares = ", ".join(f"{round(share, 4):g}" for share in self.confidence)
             origin += f"\n  confidence {shares} (as stated, not checked)"
