@@ -41,7 +41,7 @@ LABELS = np.where((ROWS["age"] >= 60) & (ROWS["unit"] != "A"), "ill", "well")
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory) -> tuple[EntropyClassifier, Path]:
-    model = EntropyClassifier(exact=True, set_aside=0.25, epochs=40).fit(ROWS, pd.Series(LABELS, name="state"))
+    model = EntropyClassifier(set_aside=0.25).fit(ROWS, pd.Series(LABELS, name="state"))
     result = result_of(model, model.explain(), Source("rows.csv", len(ROWS), 2, "state"))
     return model, model.save(tmp_path_factory.mktemp("folder") / "model", result)
 

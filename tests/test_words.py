@@ -84,7 +84,7 @@ def results_of_an_odd_table():
     age = np.arange(n_rows) % 60
     rows = pd.DataFrame({f"{odd}age": age, f"{odd}unit": [f"{odd}{'AB'[k % 2]}" for k in range(n_rows)]})
     labels = pd.Series(np.where((age > 30) & (np.arange(n_rows) % 2 == 0), f"{odd}ill", f"{odd}well"), name=f"{odd}y")
-    model = EntropyClassifier(epochs=60, exact=True, committee=2).fit(rows, labels)
+    model = EntropyClassifier().fit(rows, labels)
     explained, rules = model.explain(rows, labels), model.rules_
     reasons = model.why(rows.iloc[[0]])
     yield from (explained, *explained, *explained.notes, explained.gap(), explained.stability)

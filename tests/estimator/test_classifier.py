@@ -270,5 +270,5 @@ def test_constant_concepts_are_warned_of_and_noted():
 
 
 def test_a_model_without_a_network_has_no_history(fitted):
-    with pytest.raises(LogicLensError, match="no network was trained, or the model was loaded. Fit with exact=False"):
+    with pytest.raises(LogicLensError, match="rules that are the model train no network"):
         _ = fitted.history_

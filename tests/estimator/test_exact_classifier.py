@@ -304,3 +304,31 @@ def test_a_model_flips_rows_as_its_rules_do():
     assert found.changes
     with pytest.raises(LogicLensError, match="age"):
         model.flip(row, frozen=["agee"])
+
+
+@pytest.mark.parametrize(
+    ("shift", "settings", "is_exact"),
+    [(0.0, {}, True), (0.1, {}, False), (0.0, {"method": "paper"}, False), (0.0, {"exact": False}, False)],
+)
+def test_a_model_is_exact_where_nothing_asks_for_a_network(shift, settings, is_exact):
+    rows = np.abs(np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20) - shift)
+    labels = np.where(rows.min(axis=1) > 0.5, "both", "no")
+    model = EntropyClassifier(None, epochs=200, **settings).fit(rows, labels)
+    assert hasattr(model, "certificate_") == is_exact
+    assert hasattr(model, "train_result_") != is_exact
+    # The rules are the model, or match the answers of its network.
+    names = list(model.concept_names_)
+    np.testing.assert_array_equal(model.rules_.predict(rows, names), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"method": "paper", "exact": True}, "exact and teacher need method='search'"),
+        ({"above": 3, "quantiles": 2}, "above and quantiles are two ways to cut a target"),
+        ({"split_by_time": "day"}, "split_by_time says which rows are held out: say how many too"),
+    ],
+)
+def test_settings_that_contradict_each_other_get_a_sentence(settings, sentence):
+    with pytest.raises(LogicLensError, match=sentence):
+        EntropyClassifier(**settings).fit(pd.DataFrame({"day": [1, 2, 3, 4]}), [0, 1, 0, 1])

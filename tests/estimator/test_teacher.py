@@ -163,3 +163,12 @@ class Answers:
 def test_a_teacher_that_cannot_be_is_refused(table, teacher, message):
     with pytest.raises(LogicLensError, match=message):
         EntropyClassifier(teacher=teacher).fit(*table)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"exact": True}, "rules that explain a teacher match its answers, not labels: leave out exact"),
+    ({"method": "paper"}, "exact and teacher need method='search'"),
+])  # fmt: skip
+def test_settings_that_a_teacher_excludes_are_refused(table, settings, message):
+    with pytest.raises(LogicLensError, match=message):
+        EntropyClassifier(teacher=Rule(), **settings).fit(*table)

@@ -53,7 +53,7 @@ from logiclens.estimator.on_engine import (
     table_in_engine,
 )
 from logiclens.estimator.persistence import classifier_files, load_classifier, origin_of
-from logiclens.estimator.prepare import CUTTING, TargetSettings, as_frame, prepare
+from logiclens.estimator.prepare import TargetSettings, as_frame, prepare
 from logiclens.estimator.refit import refitted
 from logiclens.estimator.settings import (
     booleaniser_of,
@@ -115,8 +115,8 @@ Measured on held-out rows of normal noise in which a sum of columns decides: 82 
 rows, where no rows are held out, it was 85 and 91%, and 67, 72 and 62%.
 """
 
-PLAN = {CUTTING: 1.0, STEP: 5.0, SEARCHING: 10.0}
-"""The steps of a fit and their usual shares of its time; a network is not always trained."""
+PLAN = {COUNTING: 1.0, STEP: 5.0, SEARCHING: 10.0}
+"""The steps that a fit may have, and their usual shares of its time."""
 
 
 class NotFittedError(LogicLensError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -438,7 +438,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> steps = []
         >>> _ = EntropyClassifier().fit(table, [0, 0, 1, 1] * 10, progress=lambda state: steps.append(state.step))
         >>> list(dict.fromkeys(steps))
-        ['cutting columns', 'searching rules']
+        ['searching rules']
         """
         if progress is not None and not callable(progress):
             raise LogicLensError(
@@ -976,8 +976,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if not hasattr(self, "train_result_"):
             raise LogicLensError(
-                "there is no training history: no network was trained, or the model was loaded. Fit with exact=False "
-                "to train one."
+                "there is no training history: rules that are the model train no network, and a loaded one keeps none."
             )
         return self.train_result_.history
 
@@ -1103,10 +1102,10 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much the network leans on each input column: one number per column of `fit`, of sum 1.
+        """How much the model leans on each input column: one number per column of `fit`, of sum 1.
 
-        It is the relevance of concepts (`relevance_`), the mean over classes, summed over the concepts of a column. It
-        says what the network uses, not what the rules use.
+        It is the relevance of concepts (`relevance_`), the mean over classes, summed over the concepts of a column. For
+        an exact model it says what the rules use, for any other what the network uses.
 
         >>> table = pd.DataFrame({"age": [25, 37, 61, 74] * 10, "unit": ["CCU", "MICU"] * 20})
         >>> model = EntropyClassifier().fit(table, ["well", "well", "ill", "ill"] * 10)
@@ -1416,12 +1415,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _plan(model: EntropyClassifier, rows: Any) -> dict[str, float]:
     """Return the steps that a fit will take, with their usual shares of the time."""
-    plan = {COUNTING if is_lake(rows) else CUTTING: PLAN[CUTTING]}
-    if model.method == "paper":
-        return plan | {STEP: PLAN[STEP]}
-    # Whether concepts lie between 0 and 1, so that a network is trained, is not known yet.
-    trains = {STEP: PLAN[STEP]} if model.exact is False and model.teacher is None else {}
-    return plan | trains | {SEARCHING: PLAN[SEARCHING]}
+    is_paper = model.method == "paper"
+    taken = {
+        COUNTING: is_lake(rows),
+        # Whether concepts lie between 0 and 1, so that a network is trained by default, is not known yet.
+        STEP: is_paper or (model.exact is False and model.teacher is None),
+        SEARCHING: not is_paper,
+    }
+    return {step: PLAN[step] for step, is_taken in taken.items() if is_taken}
 
 
 def _one_of(y: Any, target: str | None) -> Any:

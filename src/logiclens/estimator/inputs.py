@@ -478,7 +478,7 @@ class SetAside:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The distinct rows as concepts, split into training, validation and held-out rows.
+    """The distinct rows as concepts, split into training and held-out rows.
 
     `table` are the training rows, `columns` their raw columns, and `validation` rows that the caller passed to choose
     the epoch of a network. `taught` are the probabilities that another teacher gives the rows, `taught_aside` those of
@@ -512,14 +512,6 @@ class Prepared:
             self, table=made.table, validation=made.validation, aside=made.aside, schema=made.schema,
             booleaniser=made.booleaniser,
         )  # fmt: skip
-
-
-def about(predicates: Mapping[str, Predicate]) -> dict[str, tuple[str, str, object]]:
-    """Return for each concept its column, its operator and its value; None in place of a threshold."""
-    return {
-        name: (meant.column, meant.operator, None if meant.operator in (">=", ">", "<", "<=") else meant.value)
-        for name, meant in predicates.items()
-    }
 
 
 @dataclass(frozen=True, eq=False)

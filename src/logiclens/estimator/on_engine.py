@@ -248,10 +248,9 @@ def split_counted(
     positional: bool = False,
     seen: CountedRows | None = None,
 ) -> Prepared:
-    """Split counted rows into training, validation and held-out rows; the split depends only on the counts.
+    """Split counted rows into training and held-out rows; the split depends only on the counts.
 
-    Rows that were `seen` when concepts were chosen are not held out. For a committee, the training rows are split
-    into groups.
+    Rows that were `seen` when concepts were chosen are not held out.
     """
     everything, keys = _as_table(counted, fitted.groups_, known)
     codes, weight = np.asarray(everything.labels), everything.weight

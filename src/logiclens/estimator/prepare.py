@@ -41,9 +41,6 @@ from logiclens.formula.predicate import Predicate
 from logiclens.formula.target_cuts import TargetCuts, checked_numbers, cut_at, cut_at_quantiles
 from logiclens.tables.frames import Column, column_names, columns_of, label_array
 
-CUTTING = "cutting columns"
-"""What progress calls the cutting of raw columns into concepts."""
-
 
 @dataclass(frozen=True)
 class TargetSettings:
