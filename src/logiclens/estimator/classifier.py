@@ -971,7 +971,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if not hasattr(self, "train_result_"):
             raise LogicLensError(
-                "there is no training history: where rules are the model no network is trained, and a loaded one keeps none."
+                "there is no training history: rules that are the model train no network, and a loaded one keeps none."
             )
         return self.train_result_.history
 
