@@ -20,7 +20,7 @@ from logiclens.formula.date_parts import DatePart
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
-from logiclens.formula.rules import FoundAgain
+from logiclens.formula.rules import CutRange, FoundAgain
 from tests.examples import examples
 from tests.export_cases import PART_PREDICATES, Typed, one_predicate
 from tests.strategies import dnfs, names
@@ -100,6 +100,14 @@ def test_rules_are_read_back_equal(rules: RuleSet) -> None:
 @given(any_rule_sets())
 def test_what_is_written_fits_the_schema(rules: RuleSet) -> None:
     VALIDATOR.validate(json.loads(to_json(rules)))
+
+
+def test_a_reason_and_a_range_of_cuts_fit_the_schema() -> None:
+    (cube,) = parse("old").cubes
+    again = {cube: FoundAgain(7, (CutRange("age", 60, 65.5), CutRange("day", "2021-03-01", "2021-04-01")))}
+    rules = RuleSet((Rule("ill", parse("old"), (0.9,), again, 10, reasons={cube: "as the guideline says"}),))
+    VALIDATOR.validate(json.loads(to_json(rules)))
+    assert from_json(to_json(rules)).rules[0].recurs == again
 
 
 def test_the_schema_is_a_schema() -> None:

@@ -39,12 +39,12 @@ def files(number: int) -> dict[str, bytes]:
         "kind": storage.KIND, "schema": storage.SCHEMA, "logiclens": "0", "concepts": ["x"], "predicates": {},
         "network": {
             "n_concepts": 1, "n_heads": 2, "hidden": [1], "temperature": 1.0,
-            "activation": "relu", "members": None,
+            "activation": "relu",
         },
         "columns": [], "positional": False, "cutting": None, "exclusive": [], "implied": [], "class_names": ["a", "b"],
         "labels": ["a", "b"], "multilabel": False, "exact": False, "rules": to_dict(rules), "settings": SETTINGS,
         "metrics": {
-            "rows": number, "best_epoch": 0, "accuracy_on_these_rows": None, "agreement_with_the_soft_network": None,
+            "rows": number, "best_epoch": 0, "accuracy_on_these_rows": None,
         },
         "data_sha256": "", "target": None, "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }  # fmt: skip

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from logiclens.errors import LogicLensError
 from logiclens.formula import DNF, Complement, Cube, parse
 from logiclens.formula.date_parts import DatePart
-from logiclens.formula.english import TableFacts, cube_words, literal_words
+from logiclens.formula.english import FOUND_LEAST, TableFacts, cube_words, literal_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
 from logiclens.formula.rules import FoundAgain
@@ -380,7 +380,7 @@ def test_categories_of_one_column_are_one_reason():
         {"old": Predicate("age", ">=", 60), **jobs},
         otherwise=1,
     )
-    least = "found again in only 3 of 10 bags, less than half with the category found least"
+    least = f"found again in only 3 of 10 bags, less than half{FOUND_LEAST}"
     union = f"fails: age is at least 60 and job is cook, nurse or clerk ({least})"
     for row, said in (
         ({"age": 70, "job": "pilot"}, [f"{union}, for lack of: job is cook, nurse or clerk (it is pilot)"]),
@@ -391,9 +391,7 @@ def test_categories_of_one_column_are_one_reason():
         ),
         (
             {"age": 70, "job": "nurse"},
-            [
-                "fires: age is at least 60 and job is nurse (trust 60%, found again in only 3 of 10 bags, less than half)"
-            ],
+            ["fires: age is at least 60 and job is nurse (trust 60%, " + least.removesuffix(FOUND_LEAST) + ")"],
         ),
     ):
         lines = [line.strip() for line in str(rules.why({**row, "sepsis": False})["ill"]).splitlines()[1:]]

@@ -274,7 +274,7 @@ def test_the_class_that_decides_first_stands_first(learned):
 def test_an_edited_card_says_so_where_stability_stood(learned):
     rule, condition, _ = movable(learned.studio.session.editor().rules)
     page = shown(learned.act("edit", move="threshold", rule=rule, condition=condition, value="65"))
-    assert "<dt>Stability</dt><dd><strong>edited by hand</strong>" in page
+    assert "<dt>Found again</dt><dd><strong>edited by hand</strong>" in page
 
 
 def test_values_to_try_are_those_of_the_table(learned):

@@ -41,7 +41,8 @@ def to_dict(rules: DecisionRules) -> dict[str, Any]:
 
     The recurrence of cubes is written if it is known:
 
-    >>> to_dict(RuleSet((Rule("ill", parse("old"), (0.9,), {parse("old").cubes[0]: 7}, bags=10),)))["classes"]
+    >>> again = {parse("old").cubes[0]: FoundAgain(7)}
+    >>> to_dict(RuleSet((Rule("ill", parse("old"), (0.9,), again, bags=10),)))["classes"]
     [{'class': 'ill', 'cubes': [{'if': {'old': True}, 'confidence': 0.9, 'recurs': 7}], 'bags': 10}]
 
     A complement is written as a reference to the place of the other class:

@@ -644,8 +644,6 @@ def differing(result: Result) -> str:
     classes = result.classes
     if result.editing is not None:
         return "Nowhere: the exported model is compiled from these rules."
-    if all(entry.certified is not None for entry in classes):
-        return "Nowhere: it is proved that they answer alike."
     if all(entry.equals_network for entry in classes):
         return "On none of the rows the rules were made from; on other rows they may."
     if all(entry.fidelity is None for entry in classes) and result.gap is None:
