@@ -635,25 +635,6 @@ def test_the_sheet_shows_every_class_and_its_rows():
             f"  {entry['english']}\n  {entry['formula']}\n" if is_rest else f"  {entry['english']}\n  • "
         )
         assert f"\n  {entry['formula']}\n" in part
-<<<<<<< HEAD
-        assert re.search("the formula is the network on all .*; the network is compiled from the formula", part)
-    assert sheet.count("(otherwise)\n") == 1
-
-
-def test_the_sheet_shows_how_often_rules_recur_on_bags():
-    sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
-    found = told["stability"]
-    assert found["bags"] == 10
-    inside = [entry for entry in found["cubes"] if entry["in_formula"]]
-    # The cubes of the complement are those of the other class, and are told once.
-    assert {entry["class"] for entry in inside} == {"yes"}
-    assert len(inside) == sum(len(counted["cubes"]) for counted in told["statistics"]["classes"])
-    for entry in inside:
-        only = "" if entry["frequency"] >= 0.5 else "only "
-        assert f"; recurs in {only}{10 * entry['frequency']:.0f} of 10" in sheet
-    assert "\nfound again in how many of 10 bags\n" in sheet
-    assert "resample" not in sheet
-=======
         assert "the formula is the network on all " in part
         assert "the network is compiled from the formula" in part
     assert sheet.count("(otherwise)\n") == 1
@@ -665,7 +646,6 @@ def test_the_sheet_shows_how_often_rules_are_found_again():
     assert counts
     for count in counts:
         assert f"; found again in {'' if count >= 5 else 'only '}{count} of 10" in sheet
->>>>>>> wC
 
 
 def test_network_says_what_the_rules_lose_against_it(tmp_path):
