@@ -14,6 +14,7 @@ from logiclens.formula import DNF, Complement, Cube, Literal
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import FoundAgain
 from tests.strategies import dnfs
 
 CUTS = (0.1, 0.7, 1 / 3, 72.5, -0.0, -1.25, 1e-7, 1e22, 0.30000000000000004, 16777217.0, 2.0**-14 * (1 + 2.0**-23))
@@ -132,7 +133,8 @@ def rule_sets(draw: st.DrawFn, concepts: tuple[str, ...] = CONCEPTS, multilabel:
         formula = draw(dnfs(used, max_cubes=3) | st.sampled_from([DNF.true, DNF.false]))
         confidence = draw(st.lists(st.sampled_from([0.5, 0.8, 0.9]), min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
-        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
+        again = dict(zip(formula, map(FoundAgain, counts), strict=False))
+        rules.append(Rule(label, formula, tuple(confidence), again, bags))
     resolve = draw(st.sampled_from(["order", "confidence", "none"]))
     several = draw(st.booleans()) if multilabel is None else multilabel
     if not several and draw(st.sampled_from([False, False, True])):

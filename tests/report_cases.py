@@ -17,6 +17,7 @@ from logiclens.formula.english import english
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import FoundAgain
 from logiclens.formula.text import format_first_order, format_formula
 from logiclens.metrics.rule_statistics import wilson_interval
 from tests.rulesets import answer
@@ -117,7 +118,6 @@ def result_of(case: Case) -> dict[str, Any]:
             ],
         },
         "history": _history(180),
-        "stability": None,
         "rows": [
             {
                 "row": 5 * i + 3, "label": labels[i], "network": str(case.network[i]), "rules": answers[i],
@@ -364,7 +364,7 @@ def categories(n: int = 300) -> Case:
     """Two classes; one rule names several categories, which are one cube each, and recur differently often."""
     jobs = {f"job is {job}": Predicate("job", "==", job) for job in ("cook", "nurse", "clerk")}
     ill = parse('"age >= 66" & "job is cook" | sepsis | "age >= 66" & "job is nurse" | "age >= 66" & "job is clerk"')
-    counts = dict(zip(ill.cubes, (9, 10, 1, 4), strict=True))
+    counts = dict(zip(ill.cubes, map(FoundAgain, (9, 10, 1, 4)), strict=True))
     rules = RuleSet(
         (Rule("ill", ill, (0.7, 0.8, 0.6, 0.5), counts, 10), Rule("well", Complement(ill), (0.8,))),
         {"age >= 66": PREDICATES["age >= 66"], **jobs},
@@ -395,7 +395,7 @@ def in_order(n: int = 120) -> Case:
 
 
 def certified(n: int = 240) -> Case:
-    """Three classes in exact mode, nobody to decide between them, with subgroups and stability."""
+    """Three classes in exact mode, nobody to decide between them, with subgroups."""
     rules = RuleSet(
         (
             Rule("low", parse('~"age >= 66" & ~smoker'), (0.8,)),
@@ -411,10 +411,10 @@ def certified(n: int = 240) -> Case:
     base = result_of(case)
     classes = [
         {
-            **entry, "fidelity": 1.0, "equals_network": True,
+            **entry, "fidelity": 1.0, "equals_network": True, "relevance": [],
             "formula": entry["formula"].replace("≈", "↔").partition("   [")[0],
             "certified": {
-                "domain": "all 6 rows of its 3 concepts that the groups allow", "smallest_logit": 2.31,
+                "domain": "all 8 rows of its 3 concepts", "smallest_logit": 2.31,
                 "rounding_bound": 4e-6, "origin": "compiled from the formula",
             },
         }
@@ -426,20 +426,8 @@ def certified(n: int = 240) -> Case:
         {"name": name, "classes": statistics(rules, case.bits[gender == name], case.concepts, truth[gender == name])}
         for name in ("female", "male")
     ]
-    stability = {
-        "bags": 20,
-        "source": "20 networks were trained on rows drawn with replacement",
-        "concepts": [
-            {"class": "high", "concept": name, "frequency": f} for name, f in (("sepsis", 1.0), ("smoker", 0.85))
-        ],
-        "cubes": [
-            {"class": "high", "text": "sepsis is true", "frequency": 0.95, "in_formula": True},
-            {"class": "high", "text": "age is at least 78 and smoker is true", "frequency": 0.6, "in_formula": True},
-            {"class": "high", "text": "age is at least 78 and unit is MICU", "frequency": 0.15, "in_formula": False},
-        ],
-    }
     more = {
-        "title": "risk: rules from risk.csv", "exact": True, "classes": classes, "stability": stability, "gap": None,
+        "title": "risk: rules from risk.csv", "exact": True, "classes": classes, "gap": None, "history": None,
         "statistics": {**base["statistics"], "by": "gender", "subgroups": subgroups},
     }  # fmt: skip
     return Case(rules, table, case.labels, case.network, more)
@@ -500,10 +488,6 @@ def hostile(n: int = 40) -> Case:
         "title": f"{second}: rules from {first}",
         "command": f"logiclens explain '{first}' --target {third}", "data": data,
         "notes": list(MARKUP), "versions": {first: third},
-        "stability": {
-            "bags": 2, "source": first, "concepts": [{"class": second, "concept": third, "frequency": 0.5}],
-            "cubes": [{"class": second, "text": fourth, "frequency": 0.5, "in_formula": True}],
-        },
     }  # fmt: skip
     return Case(rules, table, case.labels, case.network, more)
 

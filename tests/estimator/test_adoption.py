@@ -50,7 +50,7 @@ EDITS: dict[str, Any] = {
 
 @pytest.fixture(scope="module", params=[False, True], ids=["soft", "exact"])
 def model(request: pytest.FixtureRequest) -> EntropyClassifier:
-    return EntropyClassifier(exact=request.param, epochs=30, committee=3).fit(ROWS, target="state")
+    return EntropyClassifier(exact=request.param, epochs=30).fit(ROWS, target="state")
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -110,7 +110,7 @@ def test_every_export_takes_edited_rules(model: EntropyClassifier, form: Any) ->
 
 
 def test_rules_of_other_classes_or_columns_are_refused(model: EntropyClassifier) -> None:
-    other = EntropyClassifier(epochs=30, committee=3).fit(ROWS.assign(state=ROWS.state + "!"), target="state")
+    other = EntropyClassifier(epochs=30).fit(ROWS.assign(state=ROWS.state + "!"), target="state")
     with pytest.raises(LogicLensError, match=r"the rules are of the classes \['ill!', 'well!'\], the model is of"):
         model.adopt(other.rules_)
     more = model.rules_.knowing({"height": [1.7, 1.8]}).with_rule("ill", "height >= 1.75")

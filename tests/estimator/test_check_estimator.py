@@ -23,16 +23,16 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning
 
 
-@parametrize_with_checks([EntropyClassifier(epochs=100, committee=1), Booleaniser(), Booleaniser("quantile")])
+@parametrize_with_checks([EntropyClassifier(), Booleaniser(), Booleaniser("quantile")])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([EntropyClassifier(epochs=50)])
+@parametrize_with_checks([EntropyClassifier(exact=False, epochs=50)])
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_of_a_committee(estimator, check):
+def test_scikit_learns_own_checks_of_a_network(estimator, check):
     check(estimator)
 
 
@@ -59,20 +59,20 @@ def test_settings_are_searched():
     frame, label = patients()
     # Without gaps: in some folds no row would have one, and the classifier would warn.
     frame["crp"] = frame["crp"].fillna(0.0)
-    grid = [{"booleanise": ["supervised", "quantile", Booleaniser(n_cuts=1)]}, {"temperature": [0.6]}]
-    search = GridSearchCV(EntropyClassifier(epochs=40, committee=1), grid, cv=2).fit(frame, label)
+    grid = [{"booleanise": ["round", "quantile", Booleaniser(n_cuts=1)]}, {"temperature": [0.6]}]
+    search = GridSearchCV(EntropyClassifier(), grid, cv=2).fit(frame, label)
     assert len(search.cv_results_["params"]) == 4
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ > 0.9
     assert search.predict(frame[:3]).tolist() == search.best_estimator_.predict(frame[:3]).tolist()
-    nested = GridSearchCV(EntropyClassifier(Booleaniser(), epochs=5, committee=1), {"booleanise__n_cuts": [1, 2]}, cv=2)
+    nested = GridSearchCV(EntropyClassifier(Booleaniser("quantile")), {"booleanise__n_cuts": [1, 2]}, cv=2)
     assert nested.fit(frame, label).best_params_["booleanise__n_cuts"] in (1, 2)
 
 
 def test_cross_validation_scores_unseen_rows():
     bunch = load_breast_cancer(as_frame=True)
     result = cross_validate(
-        EntropyClassifier(epochs=30, committee=1),
+        EntropyClassifier(),
         bunch.data.filter(like="worst"),
         bunch.target,
         cv=3,
@@ -80,7 +80,8 @@ def test_cross_validation_scores_unseen_rows():
     )
     # One cut of one column classes 91 of 100 right here.
     assert result["test_accuracy"].mean() > 0.91
-    assert result["test_roc_auc"].mean() > 0.95
+    # The trust in a rule is one number for all of its rows, so few thresholds are there.
+    assert result["test_roc_auc"].mean() > 0.91
 
 
 def test_a_pipeline_before_it_keeps_the_names_of_columns():
@@ -88,17 +89,17 @@ def test_a_pipeline_before_it_keeps_the_names_of_columns():
     fill = ColumnTransformer(
         [("fill", SimpleImputer(), ["crp"])], remainder="passthrough", verbose_feature_names_out=False
     )
-    pipeline = make_pipeline(fill.set_output(transform="pandas"), EntropyClassifier(epochs=100)).fit(frame, label)
+    pipeline = make_pipeline(fill.set_output(transform="pandas"), EntropyClassifier()).fit(frame, label)
     assert pipeline.score(frame, label) > 0.95
     assert not any("missing" in name for name in pipeline[-1].concept_names_)
     assert "unit is MICU" in pipeline[-1].concept_names_
-    concepts = make_pipeline(Booleaniser().set_output(transform="pandas"), EntropyClassifier(None, epochs=100))
+    concepts = make_pipeline(Booleaniser().set_output(transform="pandas"), EntropyClassifier(None))
     np.testing.assert_array_equal(concepts.fit(frame, label).predict(frame), label)
 
 
 def test_clones_and_pickles_are_the_same_estimator():
     frame, label = patients()
-    model = EntropyClassifier(Booleaniser("quantile", n_cuts=2), epochs=20, class_weight={"ill": 2.0})
+    model = EntropyClassifier(Booleaniser("quantile", n_cuts=2), class_weight={"ill": 2.0})
     fitted = clone(model).fit(frame, label)
     assert not hasattr(model, "network_")
     assert clone(fitted).get_params()["booleanise__n_cuts"] == 2
@@ -114,7 +115,7 @@ def test_clones_and_pickles_are_the_same_estimator():
 def test_several_classes():
     bunch = load_iris(as_frame=True)
     names = bunch.target_names[bunch.target]
-    model = EntropyClassifier(epochs=100, committee=3).fit(bunch.data, names)
+    model = EntropyClassifier().fit(bunch.data, names)
     assert model.score(bunch.data, names) > 0.93
     assert set(model.predict(bunch.data)) == {"setosa", "versicolor", "virginica"}
     probability = model.predict_proba(bunch.data)
@@ -126,7 +127,7 @@ def test_several_classes():
 def test_several_labels_a_row_from_a_raw_frame(exact):
     frame, _ = patients()
     labels = pd.DataFrame({"old": frame["age"] >= 60, "coronary": frame["unit"] == "CCU"}).astype(int)
-    model = EntropyClassifier(exact=exact, epochs=100, committee=3).fit(frame, labels)
+    model = EntropyClassifier(exact=exact, epochs=100).fit(frame, labels)
     assert (model.predict(frame) == labels.to_numpy()).mean() > 0.98
     assert model.schema_.class_names == ("old", "coronary")
     assert str(model.rules_.rule("coronary").formula) == '"unit is CCU"'
@@ -141,7 +142,7 @@ def test_balanced_classes_raise_the_recall_of_a_rare_one(exact):
     recall = {
         weight: recall_score(
             rare,
-            EntropyClassifier(exact=exact, epochs=60, committee=3, class_weight=weight).fit(frame, rare).predict(frame),
+            EntropyClassifier(exact=exact, epochs=60, class_weight=weight).fit(frame, rare).predict(frame),
         )
         for weight in (None, "balanced")
     }
@@ -149,7 +150,7 @@ def test_balanced_classes_raise_the_recall_of_a_rare_one(exact):
     assert recall["balanced"] > recall[None] + 0.3
 
 
-RARE = {"epochs": 60, "committee": 3, "set_aside": 0.25}
+RARE = {"epochs": 60, "set_aside": 0.25}
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -194,7 +195,7 @@ def test_a_rare_class_is_not_always_warned_of(why):
 def test_polars_is_as_good_as_pandas():
     frame, label = patients()
     other = pl.from_pandas(frame)
-    model, twin = (EntropyClassifier(epochs=30).fit(table, label) for table in (frame, other))
+    model, twin = (EntropyClassifier().fit(table, label) for table in (frame, other))
     assert model.concept_names_ == twin.concept_names_
     np.testing.assert_array_equal(twin.predict_proba(other), model.predict_proba(frame))
     np.testing.assert_array_equal(twin.predict_proba(frame), model.predict_proba(frame))
@@ -203,7 +204,7 @@ def test_polars_is_as_good_as_pandas():
 
 def test_columns_are_strict_as_those_of_scikit_learn():
     frame, label = patients()
-    model = EntropyClassifier(epochs=5).fit(frame, label)
+    model = EntropyClassifier().fit(frame, label)
     with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
         model.predict(frame[frame.columns[::-1]])
     with pytest.raises(ValueError, match=r"Feature names seen at fit time, yet now missing:\n- crp"):
@@ -220,7 +221,7 @@ def test_columns_are_strict_as_those_of_scikit_learn():
 
 
 @pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("booleanise", ["supervised", "quantile", "soft", None])
+@pytest.mark.parametrize("booleanise", ["round", "quantile", "soft", None])
 def test_a_weight_of_two_equals_a_repeated_row(booleanise, exact):
     frame, label = patients(120)
     rng = np.random.default_rng(1)
@@ -229,7 +230,7 @@ def test_a_weight_of_two_equals_a_repeated_row(booleanise, exact):
         label = np.where(frame["a"] + frame["b"] + rng.random(120) > 1.4, "ill", "well")
     weight = rng.integers(0, 4, len(frame))
     rows = rng.permutation(np.repeat(np.arange(len(frame)), weight))
-    settings = {"exact": exact, "epochs": 30, "set_aside": 0.1, "committee": 2}
+    settings = {"exact": exact, "epochs": 30, "set_aside": 0.1}
     weighed = EntropyClassifier(booleanise, **settings).fit(frame, label, sample_weight=weight)
     repeated = EntropyClassifier(booleanise, **settings).fit(frame.iloc[rows], label[rows])
     assert weighed.concept_names_ == repeated.concept_names_
@@ -243,13 +244,13 @@ def test_a_weight_of_two_equals_a_repeated_row(booleanise, exact):
 
 def test_rows_set_aside_neither_train_nor_choose_nor_cut():
     frame, label = patients()
-    model = EntropyClassifier(epochs=10, set_aside=0.25).fit(frame, label)
+    model = EntropyClassifier(set_aside=0.25).fit(frame, label)
     aside = model.set_aside_.places
     assert len(aside) == pytest.approx(60, abs=1)
     assert model.set_aside_.table.n_counted + model.table_.n_counted == len(frame)
     rest = np.setdiff1d(np.arange(len(frame)), aside)
     # Fitted on the other rows alone it is the same model.
-    alone = EntropyClassifier(epochs=10, validation=0).fit(frame.iloc[rest], label[rest])
-    again = EntropyClassifier(epochs=10, validation=0, set_aside=0.25).fit(frame, label)
+    alone = EntropyClassifier(exact=False, epochs=10, validation=0).fit(frame.iloc[rest], label[rest])
+    again = EntropyClassifier(exact=False, epochs=10, validation=0, set_aside=0.25).fit(frame, label)
     assert again.concept_names_ == alone.concept_names_
     np.testing.assert_array_equal(again.predict_proba(frame), alone.predict_proba(frame))

@@ -72,7 +72,7 @@ def changed(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 @pytest.mark.parametrize("name", SOME)
 def test_the_same_is_learned_from_every_form_of_a_table(name):
     frame, labels = TABLES[name]()
-    settings = {"set_aside": 0.25, "committee": 3, "epochs": 30, "verbose": False}
+    settings = {"set_aside": 0.25, "epochs": 30, "verbose": False}
     usual = EntropyClassifier(**settings).fit(frame, labels)
     for form, table in changed(frame).items():
         model = EntropyClassifier(**settings).fit(table, labels)
@@ -112,7 +112,7 @@ def test_subgroups_are_of_columns_that_learning_leaves_out():
     frame, labels = answers()
     ward = np.random.default_rng(3).choice(["north", "south"], len(frame))
     table = frame.assign(ward=ward)
-    model = EntropyClassifier({"ward": []}, set_aside=0.25, committee=3, epochs=5, verbose=False).fit(table, labels)
+    model = EntropyClassifier({"ward": []}, set_aside=0.25, epochs=5, verbose=False).fit(table, labels)
     by_name, by_values = model.statistics(by="ward"), model.statistics(by=ward)
     for place in ("north", "south"):
         n_rows = int((ward[model.set_aside_.places] == place).sum())

@@ -45,7 +45,7 @@ def lines(rules: RuleSet, table: pd.DataFrame) -> list[tuple[str, str, np.ndarra
 def fitted(request):
     seed, exact = request.param
     table, labels = votes(seed)
-    model = EntropyClassifier(exact=exact, committee=3, epochs=100, verbose=False)
+    model = EntropyClassifier(exact=exact, epochs=100, verbose=False)
     return model.fit(table, labels), table, labels
 
 

@@ -28,11 +28,11 @@ def table(n):
     return pd.DataFrame(x, columns=list("abcdefgh")), np.where(x[:, 0] > 0.5, "high", "low")
 
 small, labels = table(200)
-model = EntropyClassifier(epochs=5, committee=None, exact=sys.argv[1] == "exact").fit(small, labels)
+model = EntropyClassifier(epochs=5, exact=sys.argv[1] == "exact").fit(small, labels)
 model.explain(small, labels), model.predict(small), model.predict_proba(small), model.score(small, labels)
 large, many = table(1_000_000)
 calls = {
-    "fit": lambda: EntropyClassifier(epochs=5, committee=None).fit(large, many),
+    "fit": lambda: EntropyClassifier().fit(large, many),
     "predict": lambda: model.predict(large),
     "explain": lambda: model.explain(large, many),
     "score": lambda: model.score(large, many),
@@ -69,14 +69,14 @@ def test_a_process_without_memory_is_told_what_to_do(words):
 
 @pytest.fixture(scope="module")
 def fitted() -> EntropyClassifier:
-    return EntropyClassifier(epochs=5).fit(ROWS, LABELS)
+    return EntropyClassifier(exact=False, epochs=5).fit(ROWS, LABELS)
 
 
 @pytest.mark.parametrize(
     ("inner", "call"),
     [
         ("estimator.classifier.prepare", lambda model, rows, labels: model.fit(rows, labels)),
-        ("estimator.training.train_all", lambda model, rows, labels: model.fit(rows, labels)),
+        ("estimator.training.fit", lambda model, rows, labels: model.fit(rows, labels)),
         ("explain.forward.read", lambda model, rows, labels: model.read(rows)),
         ("estimator.classifier.explain_learned", lambda model, rows, labels: model.explain(rows, labels)),
         ("estimator.classifier.explain_rows", lambda model, rows, labels: model.explain_local(rows)),

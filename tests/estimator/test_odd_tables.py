@@ -16,14 +16,13 @@ def bits(n_rows: int = 120, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rng.random((n_rows, 4)) < 0.5, columns=list("abcd")).astype(int)
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_labels_that_all_rows_have_or_none(exact):
+def test_labels_that_all_rows_have_or_none():
     frame = bits()
     both = (frame["a"] & frame["b"]).to_numpy()
     often = (np.random.default_rng(1).random(len(frame)) < 0.8).astype(int)
     labels = np.column_stack([both, np.ones_like(both), np.zeros_like(both), often])
     with pytest.warns(LogicLensWarning, match="'2' is without training rows"):
-        model = EntropyClassifier(epochs=20, exact=exact).fit(frame, labels)
+        model = EntropyClassifier().fit(frame, labels)
     said = model.rules_.predict(frame)
     np.testing.assert_array_equal(said[:, :3], labels[:, :3])
     # A label that most rows have is not answered worse than by always saying yes.
@@ -34,7 +33,7 @@ def test_a_fold_in_which_no_column_varies_has_no_rule():
     frame = pd.DataFrame({"flag": [1] + [0] * 99})
     labels = np.array([1] * 20 + [0] * 80)
     # The concept is constant in some bags, but not on the training rows: there is nothing to warn of.
-    model = EntropyClassifier(epochs=5).fit(frame, labels)
+    model = EntropyClassifier().fit(frame, labels)
     assert model.explain().notes == ()
     assert model.predict(frame).shape == (100,)
 
@@ -43,7 +42,7 @@ def test_a_fold_in_which_no_column_varies_has_no_rule():
 def test_the_scale_of_weights_changes_no_rule(scale):
     frame = bits(300)
     labels = (frame["a"] & frame["b"] | frame["c"] & frame["d"]).to_numpy()
-    model = EntropyClassifier(epochs=20).fit(frame, labels, sample_weight=np.full(300, scale))
+    model = EntropyClassifier().fit(frame, labels, sample_weight=np.full(300, scale))
     np.testing.assert_array_equal(model.rules_.predict(frame), labels)
 
 
@@ -57,7 +56,7 @@ def test_copies_that_a_teacher_answers_otherwise_all_count():
     for order in orders:
         teacher = RecordedAnswers(chance[order], np.array(["n", "y"]), "y", "p")
         rows = frame.iloc[order].reset_index(drop=True)
-        model = EntropyClassifier(teacher=teacher, epochs=10).fit(rows, labels[order])
+        model = EntropyClassifier(teacher=teacher).fit(rows, labels[order])
         agree = model.rules_.predict(rows) == np.where(chance[order] > 0.5, "y", "n")
         assert model.teacher_fidelity_["train"] == pytest.approx(agree.mean())
         found.append(model.rules_)

@@ -20,7 +20,7 @@ def model() -> EntropyClassifier:
     return EntropyClassifier(**SETTINGS).fit(ROWS, target="state")
 
 
-SETTINGS: dict[str, Any] = {"epochs": 30, "committee": 3}
+SETTINGS: dict[str, Any] = {"epochs": 30}
 
 
 def with_pin(rules: RuleSet, label: str, conditions: str) -> RuleSet:

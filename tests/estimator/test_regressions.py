@@ -30,7 +30,7 @@ LABEL = pd.Series(np.where((FEW["c"] == 2) | (FEW["d"] == "u") & (RNG.random(600
 
 @pytest.fixture(scope="module")
 def repeated() -> EntropyClassifier:
-    return EntropyClassifier(epochs=20, set_aside=0.25).fit(FEW, LABEL)
+    return EntropyClassifier(set_aside=0.25).fit(FEW, LABEL)
 
 
 def test_every_copy_set_aside_has_its_own_row_number(repeated):
@@ -65,8 +65,8 @@ def test_copies_of_a_part_are_whole_rows_of_the_table():
     assert np.bincount(copies.rows).tolist() == part[part > 0].tolist()
 
 
-def test_stable_rules_are_saved_as_they_are_told(tmp_path):
-    model = EntropyClassifier(epochs=20, set_aside=0.25).fit(FEW, LABEL)
+def test_rules_are_saved_as_they_are_printed(tmp_path):
+    model = EntropyClassifier(set_aside=0.25).fit(FEW, LABEL)
     explanation = model.explain()
     result = result_of(model, explanation, Source("few", 600, 2, "y"))
     folder = model.save(tmp_path / "m", result, rules=explanation.rules)
@@ -75,7 +75,7 @@ def test_stable_rules_are_saved_as_they_are_told(tmp_path):
         == to_dict(result.rules)
         == json.loads((folder / "model.json").read_text())["rules"]
     )
-    other = EntropyClassifier(epochs=20, set_aside=0.25, max_literals=1).fit(FEW, LABEL)
+    other = EntropyClassifier(set_aside=0.25, max_literals=1).fit(FEW, LABEL)
     assert other.rules_ != explanation.rules
     with pytest.raises(LogicLensError, match="the result is of other rules than the model"):
         other.save(tmp_path / "n", result)
@@ -168,7 +168,7 @@ def test_a_condition_with_a_gap_flag_is_told_without_it():
     labels = np.where(rows["a"].isna() | (rows["a"] >= 60), "p", "q")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = EntropyClassifier(epochs=100, set_aside=0.25).fit(rows, labels)
+        model = EntropyClassifier(set_aside=0.25).fit(rows, labels)
         page = render(result_of(model, model.explain(), Source("t", 400, 1, "y")))
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     told = [words for cube in data["rules"] for words, _ in cube["conditions"]]
@@ -195,8 +195,7 @@ def test_subgroups_by_a_column_that_the_model_does_not_know(repeated):
 
 def test_large_tables_train_in_mini_batches_and_weights_are_copies(monkeypatch):
     frame, label = pd.DataFrame(RNG.normal(size=(300, 8)).round(3)).add_prefix("v"), RNG.integers(0, 2, 300)
-    # Nothing is to be learned: a search at one price by labels alone is enough.
-    settings = {"booleanise": "quantile", "epochs": 6, "committee": 3}
+    settings = {"booleanise": "quantile", "exact": False, "epochs": 6}
     small = EntropyClassifier(**settings).fit(frame, label)
     assert (small.train_result_.batch_size, len(small.history_)) == (None, 6)
     monkeypatch.setattr(training, "LARGE", 60)
@@ -229,7 +228,7 @@ def test_a_condition_that_tells_the_outcome_alone_is_doubted(flipped, share, lea
     flips = np.concatenate([np.arange(n) < round(flipped * n) for n in np.bincount(truth)[::-1]])
     known = np.where(flips, 1 - truth, truth)
     frame = pd.DataFrame({"discharged": np.where(known == 1, "dead", "alive"), "z": RNG.normal(size=400)})
-    model = EntropyClassifier(epochs=20, set_aside=0.25).fit(frame, truth)
+    model = EntropyClassifier(set_aside=0.25).fit(frame, truth)
     notes = result_of(model, model.explain(), Source("t", 400, 2, "died")).notes
     assert any("is it the outcome under another name?" in note for note in notes) == leaks
 
@@ -238,7 +237,7 @@ def test_a_condition_that_tells_the_outcome_alone_is_doubted(flipped, share, lea
 def test_labels_that_end_in_nul_are_classes_of_their_own(tmp_path, as_list):
     labels = ["a\0" if cell == 2 else "a" for cell in FEW["c"]]
     given = labels if as_list else pd.Series(labels, dtype=object)
-    model = EntropyClassifier(exact=True, epochs=2, committee=1).fit(FEW, given)
+    model = EntropyClassifier().fit(FEW, given)
     assert model.classes_.tolist() == ["a", "a\0"]
     assert model.predict(FEW).tolist() == labels
     assert model.score(FEW, given) == 1
@@ -250,7 +249,7 @@ def test_labels_that_end_in_nul_are_classes_of_their_own(tmp_path, as_list):
 def test_a_table_fitted_by_target_name_is_predicted_whole(tmp_path, form):
     whole = FEW.assign(y=LABEL)
     table = whole if form == "frame" else {name: whole[name].tolist() for name in whole}
-    model = EntropyClassifier(exact=True, epochs=2, committee=1).fit(table, target="y")
+    model = EntropyClassifier().fit(table, target="y")
     model.save(tmp_path / "model")
     expected = model.predict(FEW).tolist()
     assert model.predict(table).tolist() == expected

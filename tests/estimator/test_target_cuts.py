@@ -19,7 +19,7 @@ GROWTH = pd.Series((ROWS["dose"] * 10 + RNG.normal(0, 5, 240)).round(1), name="g
 
 
 def quick(**settings) -> EntropyClassifier:
-    return EntropyClassifier(epochs=30, committee=3, set_aside=0.25, **settings)
+    return EntropyClassifier(epochs=30, set_aside=0.25, **settings)
 
 
 def test_measurements_are_refused_with_both_ways_out():
@@ -127,7 +127,7 @@ def test_many_whole_numbers_are_learned_with_a_note():
         r"\(--above \1\) or quantiles=3 \(--quantiles 3\)\."
     )
     with pytest.warns(LogicLensWarning, match=note) as caught:
-        model = EntropyClassifier(epochs=2, committee=1).fit(ROWS, days)
+        model = EntropyClassifier(epochs=2).fit(ROWS, days)
     assert len(model.classes_) == n_values
     [said] = [warning for warning in caught if "different numbers" in str(warning.message)]
     assert said.filename == __file__

@@ -22,10 +22,9 @@ def rows_and_labels(n: int = 120) -> tuple[pd.DataFrame, np.ndarray]:
 
 ROWS, LABELS = rows_and_labels()
 KINDS = {
-    "soft": {"booleanise": "soft", "committee": 3},
-    "exact": {"exact": True, "committee": 3},
+    "soft": {"booleanise": "soft"},
+    "exact": {"exact": True},
     "paper": {"method": "paper"},
-    "single": {"committee": 1},
 }
 
 
@@ -97,7 +96,7 @@ def test_every_method_answers_in_threads_as_it_does_alone(models, kind, when, tm
 
 def test_threads_may_be_the_first_to_ask_a_model(tmp_path):
     """No cached value exists yet when the threads start."""
-    path = EntropyClassifier(epochs=30, committee=3).fit(ROWS, LABELS).save(tmp_path / "model")
+    path = EntropyClassifier(exact=False, epochs=30).fit(ROWS, LABELS).save(tmp_path / "model")
     expected = EntropyClassifier.load(path).predict_proba(ROWS).tolist()
     fresh = EntropyClassifier.load(path)
     (found,) = at_once([lambda: fresh.predict_proba(ROWS).tolist()], repeats=2)

@@ -56,21 +56,16 @@ def test_a_gain_below_the_price_is_said_with_the_price():
     found = leanings(parse("old"), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.9)
     reason = next(lean.reason for lean in found if lean.concept == "job is cook")
     assert reason.endswith("and a condition must earn 90.0 points")
-    found = leanings(
-        parse("old"), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.9, is_price_chosen=True
-    )  # fmt: skip
-    reason = next(lean.reason for lean in found if lean.concept == "job is cook")
-    assert reason.endswith(" and a condition must earn 90.0 points, the price that cross-validation chose")
 
 
 @pytest.mark.parametrize("text", ["False", "True"])
 def test_a_class_without_a_rule_has_its_own_reason(text):
     truth = (BITS[:, 0] > 0) & (BITS[:, 1] == 0)
-    for given, wanted in (("no rule beats chance.", "no rule beats chance"), (None, "the class has no rule")):
+    for given, first in (("no rule beats chance.", "no rule beats chance"), (None, "the class has no rule")):
         found = leanings(
             parse(text), RELEVANCE, rows(truth), 1, predicates=PREDICATES, price=0.01, constant=given
         )  # fmt: skip
-        assert [lean.reason for lean in found] == [wanted, *["for the same reason"] * 3]
+        assert [lean.reason for lean in found] == [first, *["for the same reason"] * 3]
 
 
 def test_other_conditions_on_the_column_are_named():
@@ -85,9 +80,8 @@ def test_the_other_class_has_the_same_price(exact):
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.integers(0, 2, size=(300, 3)), columns=["a", "b", "c"])
     labels = (table.a & table.b) ^ (rng.random(300) < 0.1)
-    model = EntropyClassifier(committee=3, epochs=30, exact=exact).fit(table, labels)
+    model = EntropyClassifier(epochs=30, exact=exact).fit(table, labels)
     classes = model.explain().classes
     assert any(isinstance(one.formula, Complement) for one in classes)
     assert len({one.price for one in classes}) == 1
     assert classes[0].price is not None
-    assert [one.is_price_chosen for one in classes] == [True, True]

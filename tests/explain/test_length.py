@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.choice import Choice, choose, found_again, learn_rules
+from logiclens.explain.choice import STEADY, Choice, choose, found_again, learn_rules
 from logiclens.explain.length import FIRST_PRICES, GAIN, PRICE, SearchConfig, Trial, chosen
-from logiclens.explain.search_table import LearningRows
+from logiclens.explain.search_table import LEFT_OUT, LearningRows
 from logiclens.formula.dnf import Complement
 
 
@@ -42,15 +42,15 @@ def test_a_gain_that_chance_explains_is_not_taken(seed):
     assert chosen(trials(np.full(10, 0.7), 0.7 + noise)).price == PRICE
 
 
-def test_pure_noise_gets_at_most_a_short_formula():
+def test_rules_of_pure_noise_are_not_found_again():
     rng = np.random.default_rng(1)
-    lengths = []
+    shares = []
     for _ in range(5):
         rows = rows_of(rng.random((150, 12)) < 0.5, rng.integers(0, 2, 150))
         (choice,) = choose(rows, SearchConfig(), two_classes=True)
         assert choice.price >= PRICE
-        lengths.append(choice.n_literals)
-    assert np.mean(lengths) < 6
+        shares += [found_again(cube, choice) for cube in choice.cubes]
+    assert np.mean(np.array(shares) >= STEADY) < 0.25
 
 
 def test_a_long_truth_is_found_for_a_clear_gain():
@@ -107,5 +107,5 @@ def test_bags_leave_out_every_unit_equally_often():
     bits, unit = rng.random((90, 7)) < 0.5, np.repeat(np.arange(30), 3)
     rows = rows_of(bits, np.repeat(rng.integers(0, 2, 30), 3), unit=unit)
     groups = [bag.test.weight.sum() for bag in rows.bags]
-    assert sum(groups) == 3 * 90
+    assert sum(groups) == LEFT_OUT * 90
     assert all(size % 3 == 0 for size in groups)

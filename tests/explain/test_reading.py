@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 import threading
 
-import numpy as np
 import pytest
 import torch
-from logiclens.nn.committee import Committee
 from torch import nn
 
 from logiclens.concepts import ConceptTable
@@ -142,16 +140,6 @@ def test_a_network_that_cannot_be_copied_is_refused():
     network.lock = threading.Lock()
     with pytest.raises(LogicLensError, match=r"cannot be copied .*lock.*__deepcopy__"):
         read(network, TABLE)
-
-
-def test_a_committee_is_read_by_many_threads():
-    members = [EntropyNet(4, 3, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
-    committee = Committee(members)
-    values = np.random.default_rng(0).random((50, 4))
-    tables = [ConceptTable(values[: n + 1], NAMES) for n in range(50)]
-    expected = [read(committee, table).outputs.tolist() for table in tables]
-    found = at_once([lambda table=table: read(committee, table).outputs.tolist() for table in tables])
-    assert all(one == wanted for ones, wanted in zip(found, expected, strict=True) for one in ones)
 
 
 def test_a_thread_started_in_a_block_keeps_its_number():

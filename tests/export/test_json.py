@@ -20,6 +20,7 @@ from logiclens.formula.date_parts import DatePart
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import FoundAgain
 from tests.examples import examples
 from tests.export_cases import PART_PREDICATES, Typed, one_predicate
 from tests.strategies import dnfs, names
@@ -48,7 +49,8 @@ def any_rule_sets(draw: st.DrawFn) -> RuleSet:
         formula = draw(dnfs(concepts, max_cubes=3))
         confidence = draw(st.lists(st.floats(0, 1), min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, bags), min_size=len(formula), max_size=len(formula))) if bags else []
-        rules.append(Rule(label, formula, tuple(confidence), dict(zip(formula, counts, strict=False)), bags))
+        again = dict(zip(formula, map(FoundAgain, counts), strict=False))
+        rules.append(Rule(label, formula, tuple(confidence), again, bags))
     groups = st.lists(st.lists(st.sampled_from(concepts), unique=True, max_size=3), max_size=2)
     meant = draw(st.dictionaries(st.sampled_from(concepts) | names(), predicates, max_size=3))
     tied, resolve = Groups(draw(groups), draw(groups)), draw(st.sampled_from(["order", "confidence", "none"]))
@@ -289,7 +291,7 @@ def a_predicate(**fields: Any) -> dict[str, Any]:
         (a_cube(recurs=3), "a cube of class number 0 has an unknown field 'recurs'."),
         (a_class(bags=0), "'bags' of class number 0 must be a whole number, 1 or more, got 0."),
         (counted(recurs=True), "'recurs' of class number 0 must be a whole number, 0 or more, got True."),
-        (counted(recurs=11), "a cube of 'ill' must recur in 0 to 10 bags, got 11."),
+        (counted(recurs=11), "a cube of 'ill' must be found again in 0 to 10 bags, got 11."),
         (a_class(cubes=to_dict(RULES)["classes"][0]["cubes"] * 2), "class number 0 has the same cube twice."),
         (changed(classes=to_dict(RULES)["classes"] * 2), "every class can have one rule only."),
         (changed(predicates=[]), "'predicates' must be an object, got []."),

@@ -13,6 +13,7 @@ from logiclens.formula import DNF, Complement, Cube, Literal, Predicate, Rule, R
 from logiclens.formula.condition import read_conditions
 from logiclens.formula.english import TableFacts
 from logiclens.formula.record import to_dict
+from logiclens.formula.rules import FoundAgain
 
 TABLE = {
     "age": [80.0, 65.0, 30.0, np.nan],
@@ -37,7 +38,7 @@ def two_classes() -> RuleSet:
         "sepsis": Predicate("sepsis", "==", True),
         "unit is MICU": Predicate("unit", "==", "MICU"),
     }
-    recurs = dict(zip(died.cubes, (7, 5), strict=True))
+    recurs = dict(zip(died.cubes, map(FoundAgain, (7, 5)), strict=True))
     return RuleSet(
         (Rule("died", died, (0.9, 0.8), recurs, bags=10), Rule("lived", Complement(died), (0.7,))),
         predicates,

@@ -18,6 +18,7 @@ from logiclens.formula.date_parts import DatePart
 from logiclens.formula.english import TableFacts, cube_words, literal_words
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import FoundAgain
 from logiclens.formula.why import Why
 from tests.oracles.brute_force import cube_holds, holds
 from tests.rulesets import Asked, answer, asked, concepts_of, raw_rows, rule_sets
@@ -373,13 +374,13 @@ def test_a_long_number_is_shortened_without_crossing_the_cut():
 def test_categories_of_one_column_are_one_reason():
     jobs = {job: Predicate("job", "==", job) for job in ("cook", "nurse", "clerk")}
     formula = parse("old & cook | old & nurse | sepsis | old & clerk")
-    counts = dict(zip(formula.cubes, (9, 3, 10, 8), strict=True))
+    counts = dict(zip(formula.cubes, map(FoundAgain, (9, 3, 10, 8)), strict=True))
     rules = RuleSet(
         (Rule("ill", formula, (0.7, 0.6, 0.9, 0.8), counts, 10), Rule("well", Complement(formula), (0.8,))),
         {"old": Predicate("age", ">=", 60), **jobs},
         otherwise=1,
     )
-    least = "recurs in only 3 of 10 bags, less than half with the category found least"
+    least = "found again in only 3 of 10 bags, less than half with the category found least"
     union = f"fails: age is at least 60 and job is cook, nurse or clerk ({least})"
     for row, said in (
         ({"age": 70, "job": "pilot"}, [f"{union}, for lack of: job is cook, nurse or clerk (it is pilot)"]),
@@ -390,11 +391,13 @@ def test_categories_of_one_column_are_one_reason():
         ),
         (
             {"age": 70, "job": "nurse"},
-            ["fires: age is at least 60 and job is nurse (trust 60%, recurs in only 3 of 10 bags, less than half)"],
+            [
+                "fires: age is at least 60 and job is nurse (trust 60%, found again in only 3 of 10 bags, less than half)"
+            ],
         ),
     ):
         lines = [line.strip() for line in str(rules.why({**row, "sepsis": False})["ill"]).splitlines()[1:]]
-        sepsis = "fails: sepsis is true (recurs in 10 of 10 bags), for lack of: sepsis is true (it is false)"
+        sepsis = "fails: sepsis is true (found again in 10 of 10 bags), for lack of: sepsis is true (it is false)"
         assert lines == [*said, sepsis]
 
 

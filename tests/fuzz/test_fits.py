@@ -67,10 +67,10 @@ ODD = (
     decimal.Decimal("0.5"), np.int64(2), np.float32(0.5), pd.DataFrame({"a": [1]}), EntropyClassifier, np.True_,
     date(2021, 1, 1),
 )  # fmt: skip
-ENDLESS = ("epochs", "committee", "hidden", "max_distinct")
+ENDLESS = ("epochs", "hidden", "max_distinct")
 """Settings whose large values are meant: the work would take as long as it takes."""
 USUAL: dict[str, list[Any]] = {
-    "booleanise": ["supervised", "quantile", "uniform", "soft", None, {"age": [30, 50]}], "exact": [True, False],
+    "booleanise": ["round", "quantile", "uniform", "soft", None, {"age": [30, 50]}], "exact": [True, False, None],
     "hidden": [[5], [3, 2]], "temperature": [0.5, 2], "penalty_weight": [0, 0.01], "epochs": [1, 3],
     "learning_rate": [0.01, 0.1], "validation": [0.1, 0.3], "set_aside": [0, 0.25], "max_distinct": [1000],
     "class_weight": [None, "balanced", [1, 2], {"ill": 2}], "method": ["search", "paper"],
@@ -131,7 +131,7 @@ def test_any_value_of_any_setting(settings: Document) -> None:
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"age": rng.integers(20, 90, 30), "unit": rng.choice(["x", "y"], 30)})
     labels = np.where((rows["age"] > 50) & (rows["unit"] == "x"), "ill", "well")
-    if settings.get("booleanise", "supervised") is None:
+    if settings.get("booleanise", "round") is None:
         rows = pd.DataFrame({"old": rows["age"] > 50, "x": rows["unit"] == "x"}).astype(float)
     model = EntropyClassifier(**{**FAST, **settings})
     with judged() as place:

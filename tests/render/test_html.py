@@ -6,7 +6,6 @@ import re
 import warnings
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,19 +20,18 @@ from sklearn.utils import estimator_html_repr
 from logiclens import EntropyClassifier
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensWarning, warn
-from logiclens.estimator import training
+from logiclens.estimator import learning, training
 from logiclens.explain import classwise, explain_all
 from logiclens.explain.certificate import HeadCertificate
-from logiclens.explain.stability import selection_frequencies
+from logiclens.explain.stability import Stability
 from logiclens.formula import DNF, Cube, Literal, Rule, RuleSet, parse
 from logiclens.formula.english import TableFacts
-from logiclens.formula.groups import NO_GROUPS
 from logiclens.formula.predicate import Predicate
+from logiclens.formula.rules import FoundAgain
 from logiclens.metrics.rule_statistics import rule_statistics
 from logiclens.render.html import model_html, rules_html
 from tests.rigged import GRID, NAMES, Rigged, boolean, xor_net
 
-FOLDERS = Path(__file__).parents[1] / "folders"
 EVIL = "<img src=x onerror=alert(1)>"
 TRICKY = (EVIL, "a\"b'c & </td></table><script>alert(1)</script>", "&lt;b&gt; &#60;", "A ∧ B — Größe\n2")
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "code", "details", "summary", "strong"}
@@ -292,31 +290,21 @@ def test_a_constant_formula_comes_with_its_reason_and_remedy():
 
 def test_a_certificate_is_named():
     plain = xor_explanation()
-    certificate = HeadCertificate("other", 1, ("a", "b"), plain["other"].formula, NO_GROUPS, 4, 1.0, 0.1, True, None)
+    certificate = HeadCertificate("other", 1, ("a", "b"), plain["other"].formula, 4, 1.0, 0.1, True)
     told = read(replace(plain["other"], certificate=certificate)._repr_html_()).text
     assert "Certified: network and formula are equal on all 4 rows of its 2 concepts." in told
     assert "Certified" not in read(plain._repr_html_()).text
 
 
-def test_notes_stability_and_soft_agreement_are_told():
-    runs = [[parse("a"), parse("b")], [parse("a"), parse("a & c")]]
-    stability = selection_frequencies(["same", "other"], runs)
-    explanation = replace(xor_explanation(), notes=("mind <this>",), stability=stability, soft_agreement=0.875)
-    root = read(explanation._repr_html_())
+def test_notes_and_rules_found_again_are_told():
+    plain = xor_explanation()
+    (cube, *_) = plain["other"].formula
+    stability = Stability(3, {"other": {cube: FoundAgain(1)}})
+    root = read(replace(plain, notes=("mind <this>",), stability=stability)._repr_html_())
     assert "note: mind <this>" in root.text
-    assert "what the soft network did on 87.5% of the explained rows" in root.text
     same, other = (section.text for section in root.all("details"))
-    assert "Chosen in 2 resamples: a 100%" in same
-    assert "a ∧ c recurs in 1 of 2" in other
-    assert "b 50%" in other
-    seldom = selection_frequencies(["same", "other"], [*runs, runs[0]], drawn="bags")
-    same, other = (
-        section.text for section in read(replace(explanation, stability=seldom)._repr_html_()).all("details")
-    )
-    assert "Chosen in 3 bags: a 100%" in same
-    assert "a ∧ c recurs in only 1 of 3, less than half" in other
-    nothing = selection_frequencies(["same", "other"], [[DNF.true, DNF.false]])
-    assert "In 1 resamples no concept" in read(replace(explanation, stability=nothing)._repr_html_()).text
+    assert "found again in only 1 of 3, less than half" in other
+    assert "found again" not in same
 
 
 def test_many_classes_are_folded_up():
@@ -330,7 +318,7 @@ def test_many_classes_are_folded_up():
 @pytest.mark.parametrize("name", TRICKY[:3])
 def test_an_explanation_shows_names_with_html_as_they_are(name):
     explanation = xor_explanation(names=(name, "b", "c", "d"), classes=("same", f"{name}!"))
-    stability = selection_frequencies(["same", f"{name}!"], [explanation.formulas])
+    stability = Stability(1, {f"{name}!": {cube: FoundAgain(1) for cube in explanation[1].formula}})
     root = read(replace(explanation, stability=stability, notes=(name,))._repr_html_())
     section = root.all("details")[1]
     assert section.all("strong")[0].text == f"{name}!"
@@ -347,10 +335,10 @@ LABELS = np.array(["well", "well", EVIL, EVIL] * 15, dtype=object)
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    soft = EntropyClassifier(epochs=60, set_aside=0.25, hidden=[20]).fit(TABLE, LABELS)
-    exact = EntropyClassifier(epochs=60, exact=True).fit(TABLE, LABELS)
+    soft = EntropyClassifier(epochs=60, exact=False, set_aside=0.25, hidden=[20]).fit(TABLE, LABELS)
+    exact = EntropyClassifier().fit(TABLE, LABELS)
     both = np.column_stack([LABELS == EVIL, TABLE[EVIL] > 1]).astype(int)
-    several = EntropyClassifier(epochs=60, set_aside=0.25).fit(TABLE, both)
+    several = EntropyClassifier(epochs=60, exact=False, set_aside=0.25).fit(TABLE, both)
     folder = tmp_path_factory.mktemp("models")
     return {
         "soft": soft,
@@ -358,14 +346,11 @@ def models(tmp_path_factory):
         "multilabel": several,
         "loaded soft": EntropyClassifier.load(soft.save(folder / "soft")),
         "loaded exact": EntropyClassifier.load(exact.save(folder / "exact")),
-        "of an older version, soft": EntropyClassifier.load(FOLDERS / "schema1_soft"),
-        "of an older version, exact": EntropyClassifier.load(FOLDERS / "schema1_exact"),
     }
 
 
 FITTED = (
-    "soft", "exact", "multilabel", "loaded soft", "loaded exact", "of an older version, soft",
-    "of an older version, exact",
+    "soft", "exact", "multilabel", "loaded soft", "loaded exact",
 )  # fmt: skip
 
 
@@ -374,8 +359,8 @@ def test_a_fitted_model_shows_its_rules(models, which, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(training, "train_all", refuse)
-    monkeypatch.setattr(training, "resampled_formulas", refuse)
+    monkeypatch.setattr(training, "trained", refuse)
+    monkeypatch.setattr(learning, "learn_rules", refuse)
     model = models[which]
     with warnings.catch_warnings():
         warnings.simplefilter("error", LogicLensWarning)
@@ -391,10 +376,10 @@ def test_a_fitted_model_shows_what_differs_from_the_defaults(models):
     def settings(model):
         return read(model._repr_html_()).all("code")[0].text
 
-    assert settings(models["soft"]) == "(epochs=60, set_aside=0.25)"
+    assert settings(models["soft"]) == "(epochs=60, exact=False, set_aside=0.25)"
     # The folder keeps [20] where the default is (20,).
-    assert settings(models["loaded soft"]) == "(epochs=60, set_aside=0.25)"
-    assert settings(models["exact"]) == "(epochs=60, exact=True)"
+    assert settings(models["loaded soft"]) == "(epochs=60, exact=False, set_aside=0.25)"
+    assert settings(models["exact"]) == "()"
 
 
 @pytest.mark.parametrize("which", ["soft", "multilabel"])
@@ -412,7 +397,7 @@ def test_the_accuracy_is_that_on_the_rows_set_aside(models, which):
 def test_the_networks_accuracy_is_not_that_of_its_rules():
     rows = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (400, 3)), columns=["a", "b", "c"])
     labels = np.where(rows.sum(axis=1) >= 2, "many", "few")
-    model = EntropyClassifier(None, epochs=200, set_aside=0.25, max_literals=1).fit(rows, labels)
+    model = EntropyClassifier(None, exact=False, epochs=200, set_aside=0.25, max_literals=1).fit(rows, labels)
     aside = model.set_aside_
     by_rules = model.rules_.predict(rows.iloc[aside.places])
     judged = accuracy_score(labels[aside.places], by_rules)
@@ -463,11 +448,11 @@ def test_who_wants_text_gets_no_html(models, which):
 
 
 def test_a_model_with_changed_settings_says_why_rules_are_missing():
-    model = EntropyClassifier(epochs=5).fit(TABLE, LABELS)
+    model = EntropyClassifier().fit(TABLE, LABELS)
     before = cells(shown(model)["text/html"])
     # Rules are found by fit: what only the search asks for changes nothing afterwards.
-    assert cells(shown(model.set_params(max_cubes="many", price=7))["text/html"]) == before
-    root = read(shown(model.set_params(exact=True))["text/html"])
+    assert cells(shown(model.set_params(min_support="many"))["text/html"]) == before
+    root = read(shown(model.set_params(exact=False))["text/html"])
     assert "The rules cannot be shown: exact was changed after the model was fitted" in root.text
     assert not root.all("table")
 

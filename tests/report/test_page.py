@@ -26,9 +26,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from logiclens.errors import LogicLensError
-from logiclens.formula import parse
+from logiclens.formula import DNF, parse
 from logiclens.formula.english import cube_words
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import CutRange, FoundAgain
 from logiclens.formula.text import format_formula
 from logiclens.report import Result, read_result, render
 from logiclens.report.charts import icon_array, icon_count, loss_chart
@@ -43,7 +44,7 @@ from logiclens.report.page import (
     standing,
     tiles,
 )
-from logiclens.report.rules import read_rules
+from logiclens.report.rules import read_rules, unsteady
 from logiclens.words import readable
 from tests.report_cases import CASES, PREDICATES, Case, categories, patients, result_of
 from tests.report_cases import share as counted_share
@@ -260,8 +261,11 @@ def test_the_page_shows_only_what_the_result_holds():
     assert "died is rare otherwise, where no rule for" in rest
     assert "No row is rare." not in rest
     full = plain(page_of(saved(CASES["certified"]())))
-    for present in ("Subgroups by gender", "female", "Would other rows have given the same rules?", "came up in"):
+    for present in ("Subgroups by gender", "female", "exact: the rules are the model"):
         assert present in full
+    # No network was trained, so there is nothing beside the rules.
+    for absent in ("What the network leans on", "Where network and rules differ", "Training curves", "Fidelity"):
+        assert absent not in full
 
 
 def test_subgroups_are_measured_on_their_own_rows():
@@ -292,16 +296,19 @@ def test_otherwise_and_the_order_are_told():
     )
 
 
+def counted(case: Case, *counts: int | None, cuts: tuple[CutRange, ...] = (), bags: int = 10) -> Case:
+    """The case with counts of how often bags found the rules of its first class again."""
+    rule, *others = case.rules.rules
+    pairs = zip(rule.cubes, counts, strict=True)
+    again = {cube: FoundAgain(count, cuts) for cube, count in pairs if count is not None}
+    return replace(case, rules=replace(case.rules, rules=(replace(rule, recurs=again, bags=bags), *others)))
+
+
 def test_each_card_has_what_its_rule_decides_finds_and_recurs():
-    result = saved(patients())
-    result["stability"] = {
-        "bags": 10, "source": "bags", "concepts": [],
-        "cubes": [{"class": "died", "text": result["statistics"]["classes"][0]["cubes"][0]["text"], "frequency": 0.3,
-                   "in_formula": True}],
-    }  # fmt: skip
-    text = plain(page_of(result))
-    case = patients()
-    rows = pd.DataFrame({**case.table, "label": case.labels, "rules": [row["rules"] for row in result["rows"]]})
+    case = counted(patients(), 3, None, None, cuts=(CutRange("age", 71, 80),))
+    text = plain(page_of(saved(case)))
+    answers = [row["rules"] for row in saved(case)["rows"]]
+    rows = pd.DataFrame({**case.table, "label": case.labels, "rules": answers})
     decided = rows.query("age >= 78 and rules == 'died'")
     card = text[text.index("Rule 1 for died") : text.index("Rule 2 for died")]
     right = (decided["label"] == "died").mean()
@@ -311,8 +318,9 @@ def test_each_card_has_what_its_rule_decides_finds_and_recurs():
     found = (rows.query("age >= 78")["label"] == "died").sum() / (rows["label"] == "died").sum()
     assert f"Finds, of all died {100 * found:.0f}% " in card
     assert f"all rows {100 * (rows['label'] == 'died').mean():.0f}%" in card
-    assert "Stability 3 of 10 bags found it again, less than half" in card
-    assert "Stability" not in text[text.index("Rule 2 for died") : text.index("Rule 3 for died")]
+    words = "3 of 10 bags found it again, less than half; the cut ranges from 71 to 80"
+    assert f"Found again {words}" in card
+    assert "Found again" not in text[text.index("Rule 2 for died") : text.index("Rule 3 for died")]
 
 
 def test_a_card_says_of_which_rows_each_share_is():
@@ -415,7 +423,6 @@ def test_rules_that_beat_no_baseline_say_so(result, page):
 
 def test_rules_not_to_be_relied_on_are_warned_of():
     case = patients()
-    rule = case.rules.rules[0]
     for count, share, said in (
         (0, (3, 4), "the search found it again in none of 10 samples of the rows."),
         (1, (3, 4), "the search found it again in only 1 of 10 samples of the rows."),
@@ -423,8 +430,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
         (5, (0, 4), "it is right on none of the 4 held-out rows that it decides."),
         (5, (0, 0), "it decides no held-out row, so nothing is known of how often it is right."),
     ):
-        own = replace(rule, recurs=dict(zip(rule.cubes, (count, 10, 10), strict=True)), bags=10)
-        content = saved(replace(case, rules=replace(case.rules, rules=(own, *case.rules.rules[1:]))))
+        content = saved(counted(case, count, 10, 10))
         content["statistics"]["classes"][0]["cubes"][0]["decided"] = counted_share(*share)
         read = read_result(content)
         wanted = said and f"Do not rely on this rule: {said}"
@@ -432,8 +438,7 @@ def test_rules_not_to_be_relied_on_are_warned_of():
         assert own[0].doubt == wanted
         assert plain(render(read)).count("Do not rely on this rule") == bool(said)
     # Too few bags say nothing.
-    few = replace(rule, recurs=dict(zip(rule.cubes, (0, 4, 4), strict=True)), bags=4)
-    read = read_result(saved(replace(case, rules=replace(case.rules, rules=(few, *case.rules.rules[1:])))))
+    read = read_result(saved(counted(case, 0, 4, 4, bags=4)))
     assert [one.doubt for one in read_rules(read.rules, read.statistics.classes[0], read.classes[0])] == ["", "", ""]
 
 
@@ -453,7 +458,7 @@ def test_categories_of_one_column_are_one_card_with_numbers():
     assert f"Finds, of all ill {100 * fires[has].mean():.0f}% " in card
     # With two classes the rules decide wherever a rule fires.
     assert f"Right when it decides {100 * has[fires].mean():.0f}% " in card
-    assert "Stability 1 of 10 bags found it again with the category found least, less than half" in card
+    assert "Found again 1 of 10 bags found it again with the category found least, less than half" in card
     assert "Do not rely on this rule where job is nurse: the search found it again in only 1 of 10" in card
     line = text[text.index("Silent, is not") :]
     alone = fires & ~rows["sepsis"].astype(bool)
@@ -535,22 +540,30 @@ def test_one_agreement_is_in_the_summary_and_others_are_folded(result):
     assert [one.share for one in told(agreements, {**result, "metrics": []})] == ["95.5%", "97.8%"]
 
 
-def test_stability_and_groups_are_told_in_the_words_of_rules():
+def test_rules_that_are_not_steady_are_named_first():
+    case = patients()
+    steady, none = told(unsteady, saved(counted(case, 5, 10, 10))), told(unsteady, saved(case))
+    assert (steady, none) == ("", "")
+    some = saved(counted(case, 4, 10, 10))
+    said = "Not steady is “age is at least 78” (found again in only 4 of 10, less than half)."
+    assert told(unsteady, some) == said
+    page = plain(page_of(some))
+    assert page.index(said) < page.index("Summary")
+    alone = replace(case, rules=replace(case.rules, rules=(case.rules.rules[0], Rule("survived", DNF.false, ()))))
+    every = saved(counted(alone, 4, 0, 1))
+    assert told(unsteady, every).startswith("No rule of this table is steady: ")
+
+
+def test_protected_columns_are_told_in_the_words_of_rules():
     case = CASES["certified"]()
     rule, facts = case.rules.rules[1], case.rules.facts
-    words = cube_words(rule.cubes[0], case.rules.predicates, facts)
     symbols = format_formula(rule.cubes[0], "unicode")
     result = saved(case)
-    result["stability"]["cubes"] = [
-        {"class": "middle", "text": symbols, "frequency": 0.9, "in_formula": True, "words": words}
-    ]
     result["protected"] = [{"column": "gender", "groups": result["statistics"]["subgroups"], "used_by": [symbols]}]
-    page = page_of(result)
-    for part in ("stability", "knowledge"):
-        section = plain(page[page.index(f'<section id="{part}"') :].partition("</section>")[0])
-        assert words in section
-        assert "∧" not in section
-        assert "¬" not in section
+    section = plain(page_of(result).partition('<section id="knowledge"')[2].partition("</section>")[0])
+    assert cube_words(rule.cubes[0], case.rules.predicates, facts) in section
+    assert "∧" not in section
+    assert "¬" not in section
 
 
 def test_protected_columns_show_several_categories_as_one_rule():
@@ -751,13 +764,12 @@ def without(result: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     return copied
 
 
-LATER = {"origin", "agreement", "headline", "inputs", "reason", "words"}
+LATER = {"origin", "headline", "inputs", "reason", "words"}
 """Fields that a result may lack."""
 
 
 def test_every_field_that_is_missing_is_named():
-    result = saved(CASES["certified"]())
-    result["gap"] = {"agree": 1.0, "steps": [{"name": "a", "rows": 1.0}]}
+    result = changed(saved(patients()), certified=PROOF)
     checked = 0
     for path in leaves(result):
         if isinstance(path[-1], int) or path[0] in ("kind", "schema") or path[-1] in LATER:

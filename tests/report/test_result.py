@@ -106,7 +106,7 @@ def test_columns_of_texts_keep_all_their_categories(either):
 
 def test_the_parts_are_all_rows_once(either):
     _, result = either
-    assert result.parts.train + result.parts.validation + result.parts.set_aside == N
+    assert result.parts.train + result.parts.set_aside == N
     assert result.parts.set_aside == len(result.rows) == result.rows_total
     places = [row.row for row in result.rows]
     assert places == sorted(set(places))
@@ -248,20 +248,19 @@ def test_what_network_and_formulas_part_on_adds_up(soft):
     assert result.gap.agree == pytest.approx((said == fires).mean())
 
 
-def test_the_page_shows_how_often_rules_recur_on_bags(either):
-    _, result = either
-    told = result.stability
-    assert told.bags == 10
+def test_the_page_shows_how_often_rules_are_found_again(either):
+    model, result = either
     page = re.sub(r"\s+", " ", render(result))
-    inside = [entry for entry in told.cubes if entry.in_formula]
-    assert inside
-    for entry in inside:
-        assert f"<strong>{10 * entry.frequency:.0f} of 10</strong>" in page
-    seldom = replace(told, cubes=tuple(replace(entry, frequency=0.3) for entry in told.cubes))
-    page = render(replace(result, stability=seldom))
-    assert page.count("bags found it again, less than half") == len(inside)
-    assert page.count("30%, less than half") == len(inside)
-    assert "10 bags" in page
+    counts = [count for rule in model.rules_.rules for count in rule.counts]
+    assert counts
+    for count in counts:
+        assert f"<strong>{count} of 10</strong>" in page
+
+
+def test_an_exact_model_has_nothing_beside_its_rules(exact):
+    _, result = exact
+    assert (result.history, result.gap) == (None, None)
+    assert all(entry.relevance == () for entry in result.classes)
 
 
 @pytest.mark.filterwarnings("ignore::logiclens.errors.LogicLensWarning")

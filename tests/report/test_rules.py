@@ -14,6 +14,7 @@ from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.groups import Groups
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
+from logiclens.formula.rules import FoundAgain
 from logiclens.report import read_result
 from logiclens.report.rules import read_rules
 from tests.examples import examples
@@ -45,7 +46,9 @@ def cases(draw: Any) -> Case:
         formula = DNF(draw(cubes()))
         trust = draw(st.lists(st.sampled_from([0.2, 0.5, 0.8]), min_size=len(formula), max_size=len(formula)))
         counts = draw(st.lists(st.integers(0, 10), min_size=len(formula), max_size=len(formula)))
-        rules.append(Rule(name, formula, tuple(trust), dict(zip(formula.cubes, counts, strict=True)), 10))
+        rules.append(
+            Rule(name, formula, tuple(trust), dict(zip(formula.cubes, map(FoundAgain, counts), strict=True)), 10)
+        )
     resolve = draw(st.sampled_from(["order", "confidence", "none"]))
     order = tuple(draw(st.permutations(range(3)))) if resolve == "order" else ()
     made = RuleSet(
@@ -98,7 +101,7 @@ def test_figures_of_categories_are_counted_on_their_rows(case):
             assert one.decided is not None
             assert (one.decided.hits, one.decided.total) == ((decided & here).sum(), decided.sum())
             assert one.recurs is not None
-            assert one.recurs.count == min(rule.recurs[cube] for cube in one.cubes)
+            assert one.recurs.count == min(rule.recurs[cube].count for cube in one.cubes)
             columns = [sorted(lit.concept.split()[0] for lit in cube) for cube in one.cubes]
             assert all(named == columns[0] for named in columns)
 

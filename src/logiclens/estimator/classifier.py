@@ -605,8 +605,8 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if by_network:
             reading = self._train(ready, begun.seed, found)
             if found is not None:
-                # The rules explain the network, so they match its answers.
-                found = learned(self, ready, begun.bound, reading.yes.astype(np.float64))
+                # The rules explain the network, so they match its answers, over the concepts that it has.
+                found = learned(self, replace(ready, recut=None), begun.bound, reading.yes.astype(np.float64))
         if found is not None:
             self._store(found, reading)
         if ready.taught is not None:
@@ -799,9 +799,14 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if is_lake(X):
             raise LogicLensError("answers for a table in an engine are not collected: use predict_into(table, out).")
-        if self._is_exact:
-            return self._rules.predict(self._packed(X))
-        return self._answers_of(self.read(X))
+        if not self._is_exact:
+            return self._answers_of(self.read(X))
+        packed = self._packed(X)
+        if not self.schema_.multilabel and ((places := self._rules.predict_places(packed)) >= 0).all():
+            # Rules keep labels as Python values, which dates and durations of NumPy are not.
+            labels: NDArray[Any] = self.classes_[places]
+            return labels
+        return self._rules.predict(packed)
 
     def _answers_of(self, reading: Reading) -> NDArray[Any]:
         """Return the class that the network gives each row of a reading; for several labels a 0/1 matrix."""

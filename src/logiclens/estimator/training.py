@@ -74,7 +74,10 @@ def trained(
         generator=generator,
     )
     if bounds is not None:
-        inner.entropy.keep[:, : table.n_concepts] = torch.from_numpy(bounds.kept(table.names))
+        kept = torch.from_numpy(bounds.kept(table.names))
+        # A class that may not use a concept may not use it through a cube.
+        through = (~kept).double() @ (cubes != 0).double().T > 0
+        inner.entropy.keep.copy_(torch.cat([kept, ~through], dim=1))
     network = RuleNet(inner, cubes)
     # A rare category is constant in a part of the rows by nature: notes tell what is constant in all of them.
     with collected_warnings(), Progress(1, STEP) as progress:
