@@ -24,6 +24,7 @@ from logiclens.cli.saved_model import SavedModel
 from logiclens.formula import DNF, Complement, Predicate, Rule, parse
 from logiclens.formula.english import TableFacts
 from logiclens.formula.record import to_dict
+from logiclens.formula.rules import FoundAgain
 from logiclens.tables.files import read_table
 from tests.cli_runs import ENVIRONMENT, exact, explain, logiclens, patients, refused, soft, three, with_states
 
@@ -542,7 +543,7 @@ def test_diff_reads_categories_of_one_column_as_one_rule(tmp_path):
     def differ(before: str, after: str) -> str:
         for name, yes in (("a.json", before), ("b.json", after)):
             formula = parse(yes)
-            counts = {cube: 10 - place for place, cube in enumerate(formula.cubes)}
+            counts = {cube: FoundAgain(10 - place) for place, cube in enumerate(formula.cubes)}
             both = (Rule("yes", formula, (0.9,) * len(formula), counts, 10), Rule("no", DNF.false, ()))
             rules = RuleSet(both, meant, otherwise=1, facts=facts)
             rules_file(tmp_path / name, rules, lambda content: None)
@@ -554,7 +555,7 @@ def test_diff_reads_categories_of_one_column_as_one_rule(tmp_path):
     assert told.count("gone:") == 1
     assert "  no longer where job is cook or nurse and age is at least 60\n" in told
     told = differ("clerk & m", f"(clerk & m) | {several}")
-    assert "  new: job is cook or nurse and age is at least 60 (recurs in 8 of 10 bags with the category found" in told
+    assert "  new: job is cook or nurse and age is at least 60 (found again in 8 of 10 bags with the category" in told
     told = differ(several, several.replace("old", "very"))
     assert (
         "  changed: job is cook or nurse and age is at least 60: age is at least 60 becomes age is at least 80" in told
@@ -635,19 +636,14 @@ def test_the_sheet_shows_every_class_and_its_rows():
     assert sheet.count("(otherwise)\n") == 1
 
 
-def test_the_sheet_shows_how_often_rules_recur_on_bags():
+def test_the_sheet_says_how_often_rules_are_found_again():
     sheet, told = exact().run.stdout, json.loads(exact().json.read_text())
-    found = told["stability"]
-    assert found["bags"] == 10
-    inside = [entry for entry in found["cubes"] if entry["in_formula"]]
-    # The cubes of the complement are those of the other class, and are told once.
-    assert {entry["class"] for entry in inside} == {"yes"}
-    assert len(inside) == sum(len(counted["cubes"]) for counted in told["statistics"]["classes"])
-    for entry in inside:
-        only = "" if entry["frequency"] >= 0.5 else "only "
-        assert f"; recurs in {only}{10 * entry['frequency']:.0f} of 10" in sheet
-    assert "\nfound again in how many of 10 bags\n" in sheet
-    assert "resample" not in sheet
+    [counted] = [entry for entry in told["rules"]["classes"] if "cubes" in entry]
+    assert counted["bags"] == 10
+    for cube in counted["cubes"]:
+        again = cube["recurs"]
+        only = "" if again >= 5 else "only "
+        assert f"; found again in {only}{again} of 10" in sheet
 
 
 def test_network_says_what_the_rules_lose_against_it(tmp_path):
@@ -721,7 +717,7 @@ def test_a_numeric_target_with_gaps_has_integer_classes_and_subgroups():
 def test_three_classes_are_told_and_predicted():
     sheet, told = three().run.stdout, json.loads(three().json.read_text())
     assert [entry["name"] for entry in told["classes"]] == ["dead", "ill", "well"]
-    assert "\nfound again in how many of 10 bags\n  state is dead\n" in sheet
+    assert "; found again in " in sheet
     rows = pd.read_csv(three().data)
     answers = pd.Series(predicted(logiclens("predict", three().folder, three().data)))
     assert (answers == rows["state"]).mean() > 0.8
