@@ -577,13 +577,10 @@ def tiles(result: Result) -> tuple[Tile, ...]:
             value, around = share_and_interval(share, 1)
             made.append(Tile(label, value, f"{of} ({around})", bar(share, None)))
     elif statistics.macro_f1 is not None:
-        made.append(
-            Tile(
-                "Mean F1 of the labels",
-                percent(statistics.macro_f1, 1),
-                f"on {count_text(statistics.n_rows)} held-out rows",
-            )
-        )
+        is_held_out = result.editing is None or result.editing.is_held_out
+        rows = f"{count_text(statistics.n_rows)} held-out rows" if is_held_out else statistics.source
+        label = "Mean F1 of the labels" if result.multilabel else "Macro-F1 of the rules"
+        made.append(Tile(label, percent(statistics.macro_f1, 1), f"on {rows}"))
     rules = all_rules(result)
     conditions = count_with_noun(sum(len(rule.conditions) for _, rule in rules), "condition")
     columns = count_with_noun(len(result.rules.columns), "column")
