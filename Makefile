@@ -57,7 +57,7 @@ test-fuzz: setup
 	$(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=full --ignore tests/browser
 
 # The campaign of tests/fuzz: hostile tables, settings, folders, formulas and names, until the time is over. It replays
-# saved cases first, saves new failing ones in .fuzz and adds its counts to benchmarks/results/fuzz.json.
+# saved cases first, saves new failing ones in .fuzz and adds its counts to lab/results/fuzz.json.
 MINUTES ?= 30
 fuzz: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign --minutes $(MINUTES)
@@ -89,72 +89,72 @@ $(REFERENCE)/.ready: constraints.txt
 
 # What exact mode costs, how fast heads are proved and formulas evaluated; the first needs LOGICLENS_DATA.
 bench-exact: setup
-	$(BIN)/python benchmarks/exact_accuracy.py
-	$(BIN)/python benchmarks/exact_accuracy.py --price 0 --budgets 3 9 20 40
-	$(BIN)/python benchmarks/million.py
-	$(BIN)/python benchmarks/throughput.py
-	$(BIN)/python benchmarks/minimiser.py
+	$(BIN)/python -m lab.scripts.exact_accuracy
+	$(BIN)/python -m lab.scripts.exact_accuracy --price 0 --budgets 3 9 20 40
+	$(BIN)/python -m lab.scripts.million
+	$(BIN)/python -m lab.scripts.throughput
+	$(BIN)/python -m lab.scripts.minimiser
 
 # The defaults beside trees on small tables (needs LOGICLENS_DATA), a committee beside boosted trees, growth with rows, the report, import times.
 bench-table: setup
-	$(BIN)/python benchmarks/defaults.py
-	$(BIN)/python benchmarks/sight.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python -m lab.scripts.defaults
+	$(BIN)/python -m lab.scripts.sight
+	$(BIN)/python -m lab.scripts.growth
+	$(BIN)/python -m lab.scripts.startup
 
 # Planted formulas: is the truth found? And is there a table on which a simple peer dominates our rules? Both need
 # LOGICLENS_DATA and go on where they were stopped.
 bench-planted: setup
-	$(BIN)/python benchmarks/planted.py --seeds-from 500 --json benchmarks/results/planted.json
-	$(BIN)/python benchmarks/truth_page.py
+	$(BIN)/python -m lab.scripts.planted --seeds-from 500 --json lab/results/planted.json
+	$(BIN)/python -m lab.scripts.truth_page
 
 bench-domination: setup
-	$(BIN)/python benchmarks/domination.py --json benchmarks/results/domination.json
-	$(BIN)/python benchmarks/truth_page.py
+	$(BIN)/python -m lab.scripts.domination --json lab/results/domination.json
+	$(BIN)/python -m lab.scripts.truth_page
 
-# Each part of the defaults changed alone, into benchmarks/results and docs/ablation.md (needs LOGICLENS_DATA).
+# Each part of the defaults changed alone, into lab/results and docs/ablation.md (needs LOGICLENS_DATA).
 # It goes on where it was stopped.
 bench-ablation: setup
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ablation.py --json benchmarks/results/ablation.json
-	$(BIN)/python benchmarks/ablation_page.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m lab.scripts.ablation --json lab/results/ablation.json
+	$(BIN)/python -m lab.scripts.ablation_page
 
-# Five other ways to explain a table beside ours, into benchmarks/results and docs/why.md (needs LOGICLENS_DATA).
+# Five other ways to explain a table beside ours, into lab/results and docs/why.md (needs LOGICLENS_DATA).
 bench-side-by-side: setup
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/side_by_side.py
-	$(BIN)/python benchmarks/why_page.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m lab.scripts.side_by_side
+	$(BIN)/python -m lab.scripts.why_page
 
-# Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
+# Counting in engines beside a plain GROUP BY, pandas and polars, into lab/results and docs/scale.md; an hour, and 4 GB of disk.
 bench-scale: setup
-	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
-	  --json benchmarks/results/scale.json
-	$(BIN)/python benchmarks/scale_page.py
+	$(BIN)/python -m lab.scripts.scale --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
+	  --json lab/results/scale.json
+	$(BIN)/python -m lab.scripts.scale_page
 
-# Changes of the checker and of storage, one place at a time: do their tests notice? Into benchmarks/results/mutation.json.
+# Changes of the checker and of storage, one place at a time: do their tests notice? Into lab/results/mutation.json.
 bench-mutation: setup
-	$(BIN)/python benchmarks/mutation.py src/logiclens/verify/*.py --tests tests/verify src/logiclens/verify --slowest 0.15
-	$(BIN)/python benchmarks/mutation.py src/logiclens/storage.py --tests tests/test_storage.py src/logiclens/storage.py
+	$(BIN)/python -m lab.scripts.mutation src/logiclens/verify/*.py --tests tests/verify src/logiclens/verify --slowest 0.15
+	$(BIN)/python -m lab.scripts.mutation src/logiclens/storage.py --tests tests/test_storage.py src/logiclens/storage.py
 
-# The paper's tables and figures beside every peer, into benchmarks/results (needs LOGICLENS_DATA; images need a GPU).
+# The paper's tables and figures beside every peer, into lab/results (needs LOGICLENS_DATA; images need a GPU).
 # It goes on where it was stopped; a new run needs an empty folder.
-RESULTS ?= benchmarks/results
+RESULTS ?= lab/results
 bench-paper: setup reference
-	$(BIN)/logiclens bench --protocol both --limit 600 --out $(RESULTS)
-	$(BIN)/logiclens bench sweep vdem --protocol both --out $(RESULTS)
-	$(BIN)/logiclens bench toy --protocol both --out $(RESULTS)
-	$(BIN)/logiclens bench report $(RESULTS)
-	$(BIN)/python benchmarks/results_page.py
+	$(BIN)/python -m lab --protocol both --limit 600 --out $(RESULTS)
+	$(BIN)/python -m lab sweep vdem --protocol both --out $(RESULTS)
+	$(BIN)/python -m lab toy --protocol both --out $(RESULTS)
+	$(BIN)/python -m lab report $(RESULTS)
+	$(BIN)/python -m lab.scripts.results_page
 
-# Everything about speed beside torch_explain, trees and rule learners, into benchmarks/results/speed.{json,md,svg,png};
+# Everything about speed beside torch_explain, trees and rule learners, into lab/results/speed.{json,md,svg,png};
 # real tables need LOGICLENS_DATA, images among them their predicted concepts: CONCEPTS=folder.
 bench-speed: setup reference
-	$(BIN)/python benchmarks/bench_speed.py $(if $(CONCEPTS),--concepts $(CONCEPTS))
+	$(BIN)/python -m lab.scripts.bench_speed $(if $(CONCEPTS),--concepts $(CONCEPTS))
 
 # Instructions of six fixed jobs beside the committed baseline: fails where one grew by more than 10% (needs valgrind).
 bench-check: setup
-	$(BIN)/python benchmarks/instructions.py
+	$(BIN)/python -m lab.scripts.instructions
 
 bench-baseline: setup
-	$(BIN)/python benchmarks/instructions.py --write
+	$(BIN)/python -m lab.scripts.instructions --write
 
 clean:
 	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/_build docs/generated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from logiclens.bench.datasets.dataset import Dataset
+from lab.datasets.dataset import Dataset
 from logiclens.concepts.concept_table import ConceptTable
 
 N = 300

@@ -1,9 +1,8 @@
-"""Import the scripts of `benchmarks/`, which is not a package, as modules."""
+"""Import the scripts of `lab.scripts` as modules."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -11,9 +10,5 @@ ROOT = Path(__file__).parent.parent
 
 
 def benchmark_script(name: str) -> ModuleType:
-    """One of them; those it imports stand beside it."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    """One of them."""
+    return importlib.import_module(f"lab.scripts.{name}")

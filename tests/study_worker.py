@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any
 
-from logiclens.bench.runs.study import SharedStudy
+from lab.runs.study import SharedStudy
 
 HEADER = {"task": "bowl"}
 DIRECTIONS = ("maximize", "minimize")

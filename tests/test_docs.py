@@ -204,7 +204,7 @@ def test_the_readme_gets_its_table_between_the_markers():
 
 
 def test_the_published_page_says_what_the_file_says():
-    lines = json.loads((ROOT / "benchmarks" / "results" / "side_by_side.json").read_text(encoding="utf-8"))
+    lines = json.loads((ROOT / "lab" / "results" / "side_by_side.json").read_text(encoding="utf-8"))
     assert {(line["table"], line["method"], line["fold"]) for line in lines} == {
         (table, method, fold)
         for table in ("breast cancer", "German credit", "MIMIC-II")

@@ -19,7 +19,7 @@ import logiclens
 SOURCE = Path(logiclens.__file__).parent
 TESTS = Path(__file__).parent
 LONGEST_NAME = 10
-NOT_PACKAGES = {"oracles", "folders", "browser", "benchmarks", "fuzz", "faults", "__pycache__"}
+NOT_PACKAGES = {"oracles", "folders", "browser", "lab", "fuzz", "faults", "__pycache__"}
 
 
 def python(code: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.bench.runs import toy
+from lab.runs import toy
 from logiclens.concepts.booleaniser import Booleaniser
 from logiclens.concepts.splits import folds
 from logiclens.errors import LogicLensWarning

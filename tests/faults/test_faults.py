@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lab.runs.results import read_results
 from logiclens import storage
-from logiclens.bench.runs.results import read_results
 from logiclens.estimator import EntropyClassifier
 from logiclens.export import to_xlsx
 from logiclens.formula import RuleSet

@@ -37,7 +37,7 @@ from tests.fuzz.doors import DOORS, Door
 from tests.fuzz.judge import Failure, Hang, Outcome, judged, signature
 
 ROOT = Path(__file__).parents[2]
-REPORT = ROOT / "benchmarks" / "results" / "fuzz.json"
+REPORT = ROOT / "lab" / "results" / "fuzz.json"
 FAILING = ROOT / ".fuzz"
 """The folder for new failing cases; git ignores it. Move a case to `tests/fuzz/cases` with the change that mends it."""
 BATCH_SECONDS = 15.0

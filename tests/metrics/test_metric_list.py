@@ -21,11 +21,11 @@ scores.METRICS += (scores.Metric(
 
 import numpy as np
 import pandas as pd
-from logiclens.bench.baselines.learner import Learned
-from logiclens.bench.pages.summary import read_bench
-from logiclens.bench.pages.sections import six_tables
-from logiclens.bench.runs.plan import measured
-from logiclens.bench.runs.results import Results, Run, append_run, write_results
+from lab.peers.learner import Learned
+from lab.pages.summary import read_bench
+from lab.pages.sections import six_tables
+from lab.runs.plan import measured
+from lab.runs.results import Results, Run, append_run, write_results
 from logiclens.cli.output import Printer
 from logiclens.cli.sheet import print_metrics
 from logiclens.concepts import ConceptTable

@@ -1,0 +1,153 @@
+"""Display names of tasks, methods, protocols and metrics, and the remarks that accompany the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lab.runs.results import SWEEP
+from logiclens.metrics import scores
+from logiclens.metrics.scores import Metric
+
+CLEAN, PAPER = "clean", "paper"
+OURS = "minimal"
+"""The method whose rules the report shows in full."""
+
+
+METRICS: tuple[Metric, ...] = tuple(metric for metric in scores.METRICS if metric.main)
+"""The metrics that have tables of their own."""
+
+TASKS: Mapping[str, str] = {
+    "mimic2": "MIMIC-II",
+    "vdem": "V-Dem",
+    "mnist": "MNIST odd/even",
+    "cub": "CUB",
+    "mimic2-early": "MIMIC-II, known early",
+    "vdem-given": "V-Dem, annotated concepts",
+    "vdem-countries": "V-Dem, folds by country",
+    "breast-cancer": "Breast cancer",
+    "wine": "Wine",
+    "iris": "Iris",
+    "digits-parity": "Digits, parity",
+    "xor": "XOR",
+    "parity": "Parity",
+    "random-dnf": "Random DNF",
+}
+"""In the order in which they are shown."""
+STUDIES = ("mimic2", "vdem", "mnist", "cub")
+"""The four tasks of the paper."""
+
+METHODS: Mapping[str, str] = {
+    "minimal": "Entropy net, logiclens",
+    "exact": "Entropy net, exact",
+    "labels": "Entropy net, rules chosen by labels",
+    "soft": "Entropy net, soft concepts",
+    "paper": "Entropy net, the paper's text",
+    "authors": "Entropy net, the authors' scripts",
+    "torch_explain": "torch_explain 1.5.1",
+    "joint": "Entropy net, trained jointly",
+    "tree": "Tree, depth 5 (30 for CUB)",
+    "brl": "BRL",
+    "psi": "psi network",
+    "mlp": "Neural network",
+    "direct": "Encoder straight to classes",
+    "forest": "Random forest",
+    "oner": "OneR",
+    "stump": "One literal",
+    **{f"tree-{leaves}": f"Tree of {leaves} leaves" for leaves in range(2, 9)},
+    "best-3": "Best DNF of 3 literals",
+    "ripper": "RIPPER",
+    "column-generation": "Boolean rules by column generation",
+    "figs": "FIGS",
+    "rule-list": "Greedy rule list",
+    "rrl": "RRL",
+    "logistic": "Logistic regression",
+    "ebm": "Explainable boosting machine",
+}
+"""In the order they are shown. An id that is not here is shown as it is, after these."""
+BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic", "ebm"})
+
+_OF_PAPER = ("minimal", "exact", "labels", "soft", "paper", "authors", "torch_explain", "joint", "tree", "brl",
+             "psi", "mlp", "direct", "forest")  # fmt: skip
+_SMALL = ("oner", "stump", *(f"tree-{leaves}" for leaves in range(2, 9)), "best-3")
+FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("the paper's methods", _OF_PAPER),
+    ("single rules and small trees", _SMALL),
+    ("further methods", tuple(method for method in METHODS if method not in {*_OF_PAPER, *_SMALL})),
+)
+"""The methods of each table, so that no table is too wide; unknown methods go into the last."""
+
+PROTOCOLS: Mapping[str, str] = {
+    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; training and validation "
+    "rows together choose the rules and train the encoders",
+    PAPER: "the choices of the authors' scripts",
+}
+
+REMARKS: tuple[tuple[str, str | None, str], ...] = (
+    ("mimic2", None, "Three columns (icu_los_day, iv_day_1, abg_count) may be known only after admission; "
+     "'MIMIC-II, known early' leaves them out."),
+    ("vdem", None, "The target is defined as half of api and half of mpi, which are both concepts: the concepts almost "
+     "define it."),
+    ("vdem", None, "The data are release v12; the paper had v10, with other rows and other indicators."),
+    ("vdem", None, "The years of one country are nearly the same row, so random folds flatter every method; 'V-Dem, "
+     "folds by country' keeps countries together."),
+    ("vdem-given", None, "The concepts are the annotated ones, not those predicted from low-level indicators; they "
+     "almost define the target."),
+    ("vdem-countries", None, "The data are release v12, and the concepts almost define the target."),
+    ("mnist", PAPER, "The encoder has seen test images: every image occurs twice, and copies cross the split."),
+    ("cub", PAPER, "The encoder has seen most test images."),
+)  # fmt: skip
+"""Task, protocol (None for all) and a remark on the data that must accompany its figures."""
+
+SCRIPT_COLUMNS = ("mimic2", "vdem", "mnist", "cub")
+SCRIPT_TABLE: tuple[tuple[str, tuple[str, str, str, str]], ...] = (
+    ("batch", ("888 rows, not shuffled: two steps an epoch", "1,692 rows: two steps an epoch",
+               "all rows; 10 epochs, where the paper says 200", "all rows")),
+    ("local rules from", ("validation rows", "validation rows", "validation rows", "validation rows")),
+    ("aggregation scored on", ("training rows", "training rows", "validation rows", "training rows")),
+    ("local rules kept", ("10", "500; 10 in the sweep", "5, with the option max_accuracy", "50")),
+    ("split", ("5 folds, the inner split not stratified", "5 folds", "one split, 5 seeds, every image twice",
+               "one split, 5 seeds")),
+    ("encoder", ("none", "hidden 100 and 50, temperature 5,000, no entropy loss; logits cut at 0.5 go on",
+                 "ResNet10, 20 epochs", "a pretrained ResNet18 is the default; most test images trained it")),
+)  # fmt: skip
+SCRIPT_REMARKS = (
+    "They use LeakyReLU where the paper says ReLU.",
+    "They save the epoch with the best validation loss and never restore it.",
+    "Only rows whose label and prediction agree (logit above 0.5) enter the truth table.",
+    "Rules are ranked by macro-F1, not by support.",
+    "They drop literals greedily while the validation F1 does not fall. The paper does not mention this step, which "
+    "makes the formulas short.",
+    "Their 'neural network' is the entropy network without its loss; the paper's footnote says a plain first layer. We "
+    "do not know which of the two made the table.",
+)
+"""What the authors' scripts do on every task, beyond the paper's text."""
+
+_COLUMNS = {"entropy_net": "authors", "tree": "tree", "brl": "brl", "psi_net": "psi", "random_forest": "forest"}
+_NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
+
+
+def columns_of_paper(task: str) -> dict[str, str]:
+    """Return, for each column of the paper's tables, the method that reproduces it on a task."""
+    neural = {"neural_network": _NEURAL[task]} if task in _NEURAL else {}
+    return {**_COLUMNS, **neural}
+
+
+def task_title(task: str) -> str:
+    """Return the display name of a task; a sweep has the name of its task."""
+    return TASKS.get(task.removeprefix(SWEEP), task.removeprefix(SWEEP))
+
+
+def method_title(method: str) -> str:
+    """Return the display name of a method, or its id if it has none."""
+    return METHODS.get(method, method)
+
+
+def in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct names in the order of `known`, then unknown names in alphabetical order."""
+    place = {name: i for i, name in enumerate(known)}
+    return tuple(sorted(set(names), key=lambda name: (place.get(name, len(place)), name)))
+
+
+def family(method: str) -> str:
+    """Return the title of the tables that show a method."""
+    return next((title for title, members in FAMILIES if method in members), FAMILIES[-1][0])

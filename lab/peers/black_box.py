@@ -1,0 +1,178 @@
+"""Black boxes, which show what is possible without formulas: forest, logistic regression, plain network, EBM."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from lab.peers.learner import Learned, class_numbers, global_seed, require, together
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, LogicLensWarning
+from logiclens.nn.layers import seeded_linear
+from logiclens.train.config import TrainConfig
+from logiclens.train.loop import fit
+
+
+@dataclass(frozen=True)
+class Forest:
+    """scikit-learn's random forest on the uncut concepts of training and validation rows together."""
+
+    n_trees: int = 100
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Grow the trees from `seed`, in this thread."""
+        rows = together(train, validation)
+        forest = RandomForestClassifier(self.n_trees, n_jobs=1, random_state=seed)
+        forest.fit(rows.values, class_numbers(rows), sample_weight=rows.weight)
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            answers: NDArray[np.intp] = forest.predict(table.with_columns(rows.names).values).astype(np.intp)
+            return answers
+
+        return Learned(predict)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """scikit-learn's logistic regression on the uncut concepts of training and validation rows together.
+
+    Args:
+        strength: weight of the squared coefficients, scikit-learn's `1 / C`.
+        max_iter: maximum number of solver steps; a note reports if they were not enough.
+    """
+
+    strength: float = 1.0
+    max_iter: int = 10_000
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Fit; nothing is random."""
+        rows = together(train, validation)
+        labels = class_numbers(rows)
+        if len(np.unique(labels)) < 2:
+            raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
+        model = LogisticRegression(C=1 / self.strength, max_iter=self.max_iter)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            model.fit(rows.values, labels, sample_weight=rows.weight)
+        settled = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        for warning in caught:
+            # The convergence warning becomes a note; other warnings are shown.
+            if not issubclass(warning.category, ConvergenceWarning):
+                warnings.warn(warning.message, stacklevel=2)
+        note = f"logistic regression had not settled after at most {self.max_iter:,} steps."
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            answers: NDArray[np.intp] = model.predict(table.with_columns(rows.names).values).astype(np.intp)
+            return answers
+
+        return Learned(predict, notes=() if settled else (note,))
+
+
+@dataclass(frozen=True)
+class EBM:
+    """The Explainable Boosting Machine of interpret-core on the uncut concepts of training and validation rows.
+
+    It is a sum of curves of one or two concepts each. It can be drawn but gives no formulas, so here it is a black box.
+
+    Args:
+        n_bags: number of averaged models, each trained and stopped on another split of the rows.
+        max_rounds: maximum number of boosting rounds. On separable rows the loss falls for ever, and the package's own
+            limit of 50,000 takes minutes on a hundred rows.
+    """
+
+    n_bags: int = 14
+    max_rounds: int = 5_000
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Boost from `seed`, in this process."""
+        rows = together(train, validation)
+        labels = class_numbers(rows)
+        if len(np.unique(labels)) < 2:
+            raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
+        model = require("interpret.glassbox").ExplainableBoostingClassifier(
+            feature_names=list(rows.names),
+            # Without this it treats 0 and 1 as categories, and a probability as an unknown category.
+            feature_types=["continuous"] * rows.n_concepts,
+            outer_bags=self.n_bags,
+            max_rounds=self.max_rounds,
+            n_jobs=1,
+            random_state=seed,
+        )
+        with global_seed(seed), warnings.catch_warnings():
+            # It warns about features that it does not offer for several classes, or for few rows.
+            warnings.simplefilter("ignore")
+            model.fit(np.array(rows.values, dtype=np.float64), labels, sample_weight=np.array(rows.weight))
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            values = np.array(table.with_columns(rows.names).values, dtype=np.float64)
+            answers: NDArray[np.intp] = np.asarray(model.predict(values)).astype(np.intp)
+            return answers
+
+        return Learned(predict)
+
+
+@dataclass(frozen=True)
+class PlainNetwork:
+    """A network without an entropy layer, with the widths of an entropy network: ReLU, AdamW, cross-entropy.
+
+    It is trained on the uncut concepts of the training rows; the epoch with the best validation accuracy is restored.
+
+    Args:
+        hidden: widths of the hidden layers.
+        epochs: number of epochs.
+        learning_rate: learning rate of AdamW.
+        weight_decay: weight decay of AdamW.
+        batch_size: rows per step; None: the full batch.
+    """
+
+    hidden: tuple[int, ...] = (20,)
+    epochs: int = 200
+    learning_rate: float = 1e-2
+    weight_decay: float = 1e-2
+    batch_size: int | None = None
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Draw the initial weights, and the order of mini-batches, from `seed`."""
+        class_numbers(train)
+        class_numbers(validation)
+        generator = torch.Generator().manual_seed(seed)
+        network = plain_network((train.n_concepts, *self.hidden, len(train.class_names)), generator)
+        config = TrainConfig(
+            self.epochs, self.learning_rate, self.weight_decay, penalty=None, batch_size=self.batch_size, progress=False
+        )
+        with warnings.catch_warnings():
+            # The warnings are also in its notes, which are part of the result.
+            warnings.simplefilter("ignore", LogicLensWarning)
+            result = fit(network, train, config, generator, validation=validation)
+        names = train.names
+        network.eval()
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            concepts = torch.tensor(np.array(table.with_columns(names).values), dtype=torch.float32)
+            with torch.no_grad():
+                answers: NDArray[np.intp] = network(concepts).argmax(dim=-1).numpy().astype(np.intp)
+            return answers
+
+        return Learned(predict, notes=result.notes)
+
+
+def plain_network(widths: Sequence[int], generator: torch.Generator) -> nn.Sequential:
+    """Return linear layers of these widths, starting with the inputs, with ReLU between them.
+
+    >>> plain_network((90, 20, 2), torch.Generator().manual_seed(0))(torch.rand(5, 90)).shape
+    torch.Size([5, 2])
+    """
+    layers: list[nn.Module] = []
+    for width_in, width_out in pairwise(widths):
+        layers += [seeded_linear(width_in, width_out, generator), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

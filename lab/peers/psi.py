@@ -1,0 +1,238 @@
+"""Psi networks (Ciravegna et al. 2020): small sigmoid networks, pruned until each neuron can be read as a truth table.
+
+There is one network per class, from n concepts over 10 and 5 neurons to 1, with sigmoids throughout and an L1 penalty
+on all weights. After half of the training each neuron is pruned to its strongest inputs; then training continues. Read
+as Boolean functions (inputs 0 or 1, true if the output is above one half), the neurons compose to a formula. The
+formula equals these Boolean functions; the network computes with numbers between 0 and 1, and may answer otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from lab.peers.learner import Learned, class_numbers, unlearned
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError
+from logiclens.formula.dnf import DNF
+from logiclens.formula.minimisation import minimise, minimise_complete, row_bits
+from logiclens.formula.truth_table import TruthTable
+from logiclens.train.config import threads_for
+
+Layers = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
+"""Weights `[out, in]` and biases `[out]` of each layer of one network."""
+
+
+@dataclass(frozen=True)
+class Psi:
+    """One psi network per class; the class with the largest output is predicted.
+
+    All networks are trained side by side, full batch, on concepts cut at 0.5, and share nothing. Of the epochs after
+    pruning, each network keeps the one with its highest validation accuracy, then the lowest loss.
+
+    Args:
+        fan_in: number of inputs that each neuron keeps: in the paper 3 for MIMIC-II and V-Dem, 4 for MNIST and CUB.
+        hidden: widths of the hidden layers.
+        epochs: number of epochs; pruning follows after half of them.
+        learning_rate: learning rate of AdamW.
+        l1: weight of the L1 penalty in the loss.
+        table_concepts: up to this many concepts a formula is read from the complete truth table.
+    """
+
+    fan_in: int = 3
+    hidden: tuple[int, ...] = (10, 5)
+    epochs: int = 200
+    learning_rate: float = 1e-2
+    l1: float = 1e-4
+    table_concepts: int = 14
+
+    def __post_init__(self) -> None:
+        """Raise for settings that cannot be trained or read."""
+        for name, least in {"fan_in": 1, "epochs": 2, "table_concepts": 1}.items():
+            if getattr(self, name) < least:
+                raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
+        if self.table_concepts > 20:
+            raise LogicLensError(f"table_concepts must be at most 20, got {self.table_concepts}.")
+        if not self.hidden or min(self.hidden) < 1:
+            raise LogicLensError(f"hidden must hold the size of each hidden layer, got {self.hidden}.")
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Train on the training rows, choose each network's epoch on the validation rows, and read the formulas."""
+        class_numbers(train)
+        class_numbers(validation)
+        networks = trained(train, validation, self, seed=seed)
+        formulas, notes = [], [*unlearned(train)]
+        for k, name in enumerate(train.class_names):
+            layers = networks.layers(k)
+            concepts = used_concepts(layers)
+            formulas.append(network_formula(layers, train, table_concepts=self.table_concepts))
+            if len(concepts) > self.table_concepts:
+                notes.append(
+                    f"{name}: the network reads {len(concepts)} concepts, too many for a complete table; the formula "
+                    "says what its Boolean functions say on the training rows, and may differ elsewhere."
+                )
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            logits = networks(_inputs(table.with_columns(train.names)))
+            return logits.argmax(dim=1).numpy().astype(np.intp)
+
+        return Learned(predict, tuple(formulas), tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class PsiNetworks:
+    """The weights `[classes, out, in]` and biases `[classes, 1, out]` of one small network per class."""
+
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor, ...]
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return the logits `[rows, classes]`, without the last sigmoid, which changes no comparison."""
+        signal = rows.expand(len(self.weights[0]), *rows.shape)
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            logits = torch.baddbmm(bias, signal, weight.transpose(1, 2))
+            signal = torch.sigmoid(logits)
+        return logits[..., 0].T
+
+    def layers(self, klass: int) -> Layers:
+        """Return the network of one class."""
+        return tuple(
+            (weight[klass].detach().double().numpy(), bias[klass, 0].detach().double().numpy())
+            for weight, bias in zip(self.weights, self.biases, strict=True)
+        )
+
+
+def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, seed: int) -> PsiNetworks:
+    """Return the networks of all classes, each at its best epoch after pruning."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = (train.n_concepts, *settings.hidden, 1)
+    weights = [
+        _uniform((len(train.class_names), sizes[i + 1], sizes[i]), sizes[i], generator) for i in range(len(sizes) - 1)
+    ]
+    biases = [_uniform((len(train.class_names), 1, sizes[i + 1]), sizes[i], generator) for i in range(len(sizes) - 1)]
+    networks = PsiNetworks(tuple(weights), tuple(biases))
+    optimizer = torch.optim.AdamW([*weights, *biases], lr=settings.learning_rate)
+    masks = [torch.ones_like(weight) for weight in weights]
+    best = _Best.of([*weights, *biases])
+    rows, answers, share = _inputs(train), _answers(train), _shares(train)
+    held, held_answers, held_share = _inputs(validation), _answers(validation), _shares(validation)
+    with threads_for(len(rows) * sum(weight.numel() for weight in weights)):
+        for epoch in range(settings.epochs):
+            if epoch == settings.epochs // 2:
+                masks = [strongest(weight.detach(), settings.fan_in) for weight in weights]
+            optimizer.zero_grad()
+            loss = _losses(networks(rows), answers, share).sum() + settings.l1 * sum(w.abs().sum() for w in weights)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            with torch.no_grad():
+                for weight, mask in zip(weights, masks, strict=True):
+                    weight *= mask
+                if epoch >= settings.epochs // 2:
+                    logits = networks(held)
+                    right = held_share @ ((logits > 0) == (held_answers > 0.5)).to(held_share.dtype)
+                    best.remember(right, _losses(logits, held_answers, held_share))
+    kept = best.kept
+    return PsiNetworks(tuple(kept[: len(weights)]), tuple(kept[len(weights) :]))
+
+
+def strongest(weight: Tensor, fan_in: int) -> Tensor:
+    """Return 1 for the strongest inputs of each neuron and 0 for the others; of equals the first."""
+    order = weight.abs().argsort(dim=-1, descending=True, stable=True)
+    return torch.zeros_like(weight).scatter(-1, order[..., :fan_in], 1.0)
+
+
+def used_concepts(layers: Layers) -> list[int]:
+    """Return the concepts on which the composed Boolean functions can depend."""
+    needed = [0]
+    for weight, bias in reversed(layers):
+        needed = sorted({int(j) for neuron in needed for j in _depends_on(weight[neuron], float(bias[neuron]))})
+    return needed
+
+
+def boolean_answers(layers: Layers, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Evaluate the composed Boolean functions on rows of all concepts: a neuron is true if its output is above 0.5."""
+    for weight, bias in layers:
+        # Summed input by input, so that equal inputs give equal answers in tables of any size.
+        rows = np.stack([_neuron(weight[neuron], float(bias[neuron]), rows) for neuron in range(len(weight))], axis=1)
+    return rows[:, 0]
+
+
+def network_formula(layers: Layers, observed: ConceptTable, *, table_concepts: int) -> DNF:
+    """Return the formula of the composed Boolean functions.
+
+    Up to `table_concepts` concepts it equals them on every row; with more, on the observed rows.
+    """
+    used = used_concepts(layers)
+    names = [observed.names[j] for j in used]
+    if len(used) > table_concepts:
+        seen = observed.boolean()
+        return minimise(TruthTable.of(seen[:, used], names, boolean_answers(layers, seen))).formula
+    rows = np.zeros((1 << len(used), observed.n_concepts), dtype=np.bool_)
+    rows[:, used] = row_bits(np.arange(1 << len(used)), len(used))
+    return minimise_complete(boolean_answers(layers, rows), names).formula
+
+
+def _depends_on(weight: NDArray[np.float64], bias: float) -> list[int]:
+    """Return the inputs that change the truth table of one neuron."""
+    inputs = np.flatnonzero(weight)
+    table = np.zeros((1 << len(inputs), len(weight)), dtype=np.bool_)
+    table[:, inputs] = row_bits(np.arange(1 << len(inputs)), len(inputs))
+    answers = _neuron(weight, bias, table).reshape((2,) * len(inputs))
+    return [int(j) for axis, j in enumerate(inputs) if (answers.take(0, axis) != answers.take(1, axis)).any()]
+
+
+def _neuron(weight: NDArray[np.float64], bias: float, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    total = np.full(len(rows), bias)
+    for j in np.flatnonzero(weight):
+        total += weight[j] * rows[:, j]
+    # A sigmoid is above one half if its argument is above 0.
+    return total > 0
+
+
+@dataclass(eq=False)
+class _Best:
+    """The parameters of each network at its best epoch so far."""
+
+    live: Sequence[Tensor]
+    kept: list[Tensor]
+    right: Tensor
+    loss: Tensor
+
+    @classmethod
+    def of(cls, live: Sequence[Tensor]) -> _Best:
+        none = torch.full((len(live[0]),), -1.0)
+        return cls(live, [each.detach().clone() for each in live], none, torch.full_like(none, torch.inf))
+
+    def remember(self, right: Tensor, loss: Tensor) -> None:
+        better = (right > self.right) | ((right == self.right) & (loss < self.loss))
+        self.right, self.loss = torch.where(better, right, self.right), torch.where(better, loss, self.loss)
+        for kept, live in zip(self.kept, self.live, strict=True):
+            kept[better] = live.detach()[better]
+
+
+def _uniform(shape: tuple[int, int, int], n_inputs: int, generator: torch.Generator) -> Tensor:
+    reach = n_inputs**-0.5
+    return torch.empty(shape).uniform_(-reach, reach, generator=generator).requires_grad_()
+
+
+def _losses(logits: Tensor, answers: Tensor, share: Tensor) -> Tensor:
+    """Return the binary cross-entropy of each network, as a weighted mean over the rows."""
+    return share @ F.binary_cross_entropy_with_logits(logits, answers, reduction="none")
+
+
+def _inputs(table: ConceptTable) -> Tensor:
+    return torch.from_numpy(table.boolean().astype(np.float32))
+
+
+def _answers(table: ConceptTable) -> Tensor:
+    return torch.from_numpy(table.targets().astype(np.float32))
+
+
+def _shares(table: ConceptTable) -> Tensor:
+    return torch.from_numpy((table.weight / table.weight.sum()).astype(np.float32))

@@ -1,0 +1,402 @@
+"""Rule learners as exact formulas: greedy rule lists, FIGS, Bayesian Rule Lists and RIPPER."""
+
+from __future__ import annotations
+
+import math
+import pickletools
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.peers.learner import (
+    ClassRule,
+    Items,
+    Learned,
+    YesNo,
+    global_seed,
+    one_against_rest,
+    require,
+    together,
+)
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import FormulaTooLarge, LogicLensError
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
+
+
+@dataclass(frozen=True)
+class ListRule:
+    """One rule of a list: `if condition then answer`."""
+
+    condition: Cube
+    answer: bool
+
+
+@dataclass(frozen=True)
+class DecisionList:
+    """Rules of which the first that applies answers, and an answer if none applies.
+
+    >>> a, b = Cube([Literal("a")]), Cube([Literal("b")])
+    >>> rules = DecisionList((ListRule(a, True), ListRule(b, False)), otherwise=True)
+    >>> rules.spelled_out(), rules.shortest()
+    (DNF('a | (~a & ~b)'), DNF('a | ~b'))
+    """
+
+    rules: tuple[ListRule, ...]
+    otherwise: bool
+
+    @property
+    def n_literals(self) -> int:
+        """Return the number of literals of the list, before the else-ifs are spelled out."""
+        return sum(len(rule.condition) for rule in self.rules)
+
+    def negated(self) -> DecisionList:
+        """Return the list with every answer negated."""
+        rules = tuple(ListRule(rule.condition, not rule.answer) for rule in self.rules)
+        return DecisionList(rules, not self.otherwise)
+
+    def spelled_out(self) -> DNF:
+        """Return the formula of yes, with every `else` written as the negation of all rules before it.
+
+        Each else-if becomes a disjunction of cubes; only cubes contained in another of the same rule are dropped. The
+        paper counts the literals of a list in this way.
+        """
+        return self._joined(everything_before=True)
+
+    def shortest(self) -> DNF:
+        """Return a formula of the same meaning without redundant literals; proved shortest up to 12 concepts."""
+        return simplify(self._joined(everything_before=False)).formula
+
+    def _joined(self, *, everything_before: bool) -> DNF:
+        reached, cubes = DNF.true, list[Cube]()
+        for rule in (*self.rules, ListRule(Cube(), self.otherwise)):
+            if rule.answer:
+                cubes += (reached & rule.condition).cubes
+            # After a rule that says yes, yes may be said again: only the noes must be excluded.
+            if everything_before or not rule.answer:
+                reached = reached & ~rule.condition
+        return DNF(cubes)
+
+
+@dataclass(frozen=True)
+class GreedyRuleList:
+    """imodels' greedy rule list, one class against the rest, as an exact formula.
+
+    Args:
+        max_depth: maximum number of rules in a list.
+        sample: the classes to learn; default: all (see `one_against_rest`).
+    """
+
+    max_depth: int = 5
+    sample: tuple[int, ...] | None = None
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
+
+        def learn(rows: YesNo) -> ClassRule:
+            return ClassRule(greedy_list(rows, max_depth=self.max_depth, seed=seed).shortest())
+
+        return one_against_rest(learn, together(train, validation), sample=self.sample)
+
+
+def greedy_list(rows: YesNo, *, max_depth: int, seed: int) -> DecisionList:
+    """Return the greedy rule list of imodels for one class."""
+    model = require("imodels").GreedyRuleListClassifier(max_depth=max_depth)
+    # Its stumps break ties by NumPy's global generator.
+    with global_seed(seed):
+        model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
+    *splits, leaf = model.rules_
+    # It predicts by argmax, so a rule of exactly one half says no.
+    rules = [
+        ListRule(Cube([Literal(rows.names[split["index_col"]], not split["flip"])]), bool(split["val_right"] > 0.5))
+        for split in splits
+    ]
+    return DecisionList(tuple(rules), otherwise=bool(leaf["val"] > 0.5))
+
+
+@dataclass(frozen=True)
+class Figs:
+    """FIGS of imodels (a sum of small trees), one class against the rest, as an exact formula of its answer.
+
+    A sum of trees is not a rule set. But with few splits it depends on few concepts, so its complete truth table is
+    minimised: the formula is exact, and its length is that of the answer, not of the trees.
+
+    Args:
+        max_rules: maximum number of splits in all trees, and so of concepts: at most 20.
+        sample: the classes to learn; default: all (see `one_against_rest`).
+    """
+
+    max_rules: int = 12
+    sample: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise for sums whose truth table is too large."""
+        if not 1 <= self.max_rules <= COMPLETE_CONCEPTS:
+            raise LogicLensError(f"max_rules must be 1 to {COMPLETE_CONCEPTS}, got {self.max_rules}.")
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
+
+        def learn(rows: YesNo) -> ClassRule:
+            return ClassRule(answer_formula(figs(rows, max_rules=self.max_rules, seed=seed), rows.names))
+
+        return one_against_rest(learn, together(train, validation), sample=self.sample)
+
+
+def figs(rows: YesNo, *, max_rules: int, seed: int) -> Any:
+    """Return the fitted FIGS classifier of imodels for one class."""
+    model = require("imodels").FIGSClassifier(max_rules=max_rules, random_state=seed)
+    # Its stumps break ties by NumPy's global generator, whatever random_state is.
+    with global_seed(seed):
+        model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
+    return model
+
+
+def answer_formula(model: Any, names: tuple[str, ...]) -> DNF:
+    """Return when the sum of trees answers yes, from its truth table over the concepts that it splits on."""
+    used = sorted({column for tree in model.trees_ for column in _split_columns(tree)})
+    numbers = np.arange(1 << len(used))
+    rows = np.zeros((len(numbers), len(names)))
+    rows[:, used] = row_bits(numbers, len(used))
+    answers: NDArray[np.bool_] = np.asarray(model.predict(rows)) == 1
+    return minimise_complete(answers, [names[column] for column in used]).formula
+
+
+def _split_columns(node: Any) -> Iterator[int]:
+    """Return the columns on which a tree of FIGS splits."""
+    if node.left is not None:
+        yield int(node.feature)
+        yield from _split_columns(node.left)
+        yield from _split_columns(node.right)
+
+
+@dataclass(frozen=True)
+class BRLSettings:
+    """The settings of the paper, which are those of the authors of BRL.
+
+    Args:
+        min_support: the share of a class's rows on which a candidate rule must hold.
+        max_width: maximum number of literals in a rule.
+        list_length: expected number of rules, a priori.
+        list_width: expected number of literals in a rule, a priori.
+        chains: number of Markov chains.
+        iterations: steps of each chain; the first half is discarded.
+    """
+
+    min_support: float = 0.1
+    max_width: int = 2
+    list_length: float = 3
+    list_width: float = 1
+    chains: int = 3
+    iterations: int = 50_000
+
+    def __post_init__(self) -> None:
+        """Raise for settings that cannot be sampled."""
+        if not 0 < self.min_support <= 1:
+            raise LogicLensError(f"min_support must lie in (0, 1], got {self.min_support}.")
+        # With fewer steps none is left after the first half.
+        for name, least in {"max_width": 1, "chains": 1, "iterations": 4}.items():
+            if getattr(self, name) < least:
+                raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class BRL:
+    """Bayesian Rule Lists, one class against the rest; two classes share one list.
+
+    Args:
+        settings: how rules are mined and lists sampled.
+        spelled_out: return the formula with every `else` spelled out, whose literals the paper counts; otherwise the
+            shortest formula found of the same meaning. The notes state both lengths.
+        sample: the classes to learn; default: all (see `one_against_rest`).
+    """
+
+    settings: BRLSettings = field(default_factory=BRLSettings)
+    spelled_out: bool = True
+    sample: tuple[int, ...] | None = None
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from training and validation rows together: nothing is chosen on the latter."""
+
+        lists: list[DecisionList] = []
+
+        def learn(rows: YesNo) -> ClassRule:
+            if lists and len(train.class_names) == 2:
+                return self._read(lists[0].negated())
+            lists.append(bayesian_list(rows, self.settings, seed=seed))
+            return self._read(lists[-1])
+
+        return one_against_rest(learn, together(train, validation), sample=self.sample)
+
+    def _read(self, found: DecisionList) -> ClassRule:
+        short = found.shortest()
+        said = f"a list of {len(found.rules)} rules with {found.n_literals} literals"
+        try:
+            long = found.spelled_out()
+        except FormulaTooLarge:
+            return ClassRule(short, (f"{said}; too large with every else spelled out, {short.n_literals} at best.",))
+        lengths = f"{long.n_literals} literals with every else spelled out, {short.n_literals} at best"
+        return ClassRule(long if self.spelled_out else short, (f"{said}; as a formula {lengths}.",))
+
+
+def bayesian_list(rows: YesNo, settings: BRLSettings, *, seed: int) -> DecisionList:
+    """Return the point estimate of the rule list for one class; a rule says yes if its probability is at least 0.5."""
+    literals = rows.literals
+    items = mined(literals, rows.yes, settings)
+    # With fewer than two rules the sampler has no step to take.
+    chosen = point_estimate(sampled(literals, rows.yes, items, settings, seed), items) if len(items) > 1 else ()
+    rules, left = [], np.ones(len(literals), dtype=np.bool_)
+    for number in chosen:
+        applies = left & literals[:, items[number]].all(axis=1)
+        rules.append(ListRule(rows.cube(items[number]), _says_yes(rows.yes[applies])))
+        left &= ~applies
+    return DecisionList(tuple(rules), otherwise=_says_yes(rows.yes[left]))
+
+
+def mined(literals: NDArray[np.bool_], yes: NDArray[np.bool_], settings: BRLSettings) -> tuple[Items, ...]:
+    """Return the sets of literals that are frequent among the rows of the class, or among the others, in a fixed order.
+
+    As in the original, each side is mined separately, so that a rare class keeps its rules. FP-growth finds the same
+    sets; sets this narrow are counted faster by matrix products.
+    """
+    sides = [side for side in (literals[yes], literals[~yes]) if len(side)]
+    found = {items for side in sides for items in frequent(side, settings.min_support, settings.max_width)}
+    return tuple(sorted(found, key=lambda items: (len(items), items)))
+
+
+def frequent(literals: NDArray[np.bool_], min_support: float, max_width: int) -> list[Items]:
+    """Return the sets of one to `max_width` columns that are true together on at least this share of the rows."""
+    least, columns = math.ceil(min_support * len(literals)), literals.astype(np.float32)
+    level: list[Items] = [()]
+    holds, found = np.ones((1, len(literals)), dtype=np.float32), list[Items]()
+    for _ in range(max_width):
+        often = holds @ columns >= least
+        for i, items in enumerate(level):
+            # Columns in ascending order, so that every set is visited once.
+            often[i, : max(items, default=-1) + 1] = False
+        sets, added = np.nonzero(often)
+        holds = holds[sets] * columns.T[added]
+        level = [(*level[i], j) for i, j in zip(sets.tolist(), added.tolist(), strict=True)]
+        found += level
+    return found
+
+
+@dataclass(frozen=True)
+class SampledList:
+    """A list that the chains visited: the numbers of its rules, its log posterior, and its number of visits."""
+
+    rules: tuple[int, ...]
+    log_posterior: float
+    visits: float
+
+
+def sampled(
+    literals: NDArray[np.bool_], yes: NDArray[np.bool_], items: Sequence[Items], settings: BRLSettings, seed: int
+) -> tuple[SampledList, ...]:
+    """Return the lists that the chains of imodels visit after their first half."""
+    sampler = require("imodels.rule_list.bayesian_rule_list.brl_util")
+    # Rule 0 is the default rule, which holds on every row; rule j is items[j - 1].
+    holds = [set(range(len(literals)))]
+    holds += [set(np.flatnonzero(literals[:, each].all(axis=1)).tolist()) for each in items]
+    widths = np.array([0, *map(len, items)])
+    visited: dict[bytes, list[float]] = defaultdict(sampler.default_permsdic)
+    answers = np.stack([~yes, yes], axis=1).astype(int)
+    counts: dict[bytes, tuple[float, float]] = {}
+    with global_seed(seed):
+        for _ in range(settings.chains):
+            chain = sampler.mcmcchain(
+                settings.iterations, 1, np.ones(2), settings.list_length, settings.list_width, holds,
+                answers, Counter(widths.tolist()), widths, settings.max_width, visited, settings.iterations // 2,
+                settings.chains, None,
+            )  # fmt: skip
+            for key, (log_posterior, visits) in chain["permsdic"].items():
+                counts[key] = (log_posterior, visits + counts.get(key, (0.0, 0.0))[1])
+    return tuple(SampledList(_decoded(key), *counted) for key, counted in counts.items())
+
+
+def point_estimate(lists: Sequence[SampledList], items: Sequence[Items]) -> tuple[int, ...]:
+    """Return the rules of BRL-point: the most probable list of about average length and width.
+
+    Length and mean width must be the averages over all samples, rounded down or up. If no visited list qualifies, the
+    most probable of all is taken.
+    """
+    visits = np.array([each.visits for each in lists])
+    lengths = np.array([len(each.rules) for each in lists], dtype=np.float64)
+    literals = np.array([sum(len(items[number]) for number in each.rules) for each in lists], dtype=np.float64)
+    alike = _rounds(lengths, float(visits @ lengths / visits.sum()))
+    if (visits @ lengths) > 0:
+        width = float(visits @ literals / (visits @ lengths))
+        alike &= _rounds(literals / np.maximum(lengths, 1), width) & (lengths > 0)
+    posterior = np.array([each.log_posterior for each in lists])
+    return lists[int(np.argmax(np.where(alike | ~alike.any(), posterior, -np.inf)))].rules
+
+
+def _rounds(values: NDArray[np.float64], mean: float) -> NDArray[np.bool_]:
+    near: NDArray[np.bool_] = (values >= np.floor(mean)) & (values <= np.ceil(mean))
+    return near
+
+
+def _decoded(key: bytes) -> tuple[int, ...]:
+    """Read the rules of a list from the sampler's key: pickled numbers, which are read without running the pickle."""
+    numbers = [arg for code, arg, _ in pickletools.genops(key) if code.name.startswith("BININT")]
+    *rules, default = (int(number) for number in numbers if number is not None)
+    if default != 0:
+        raise LogicLensError(
+            "the sampler of the installed imodels names its lists in an unknown way: install imodels 3."
+        )
+    return tuple(number - 1 for number in rules)
+
+
+def _says_yes(yes: NDArray[np.bool_]) -> bool:
+    """Test whether the posterior mean under a uniform prior, (yes + 1) / (rows + 2), is at least one half."""
+    return 2 * int(yes.sum()) >= len(yes)
+
+
+@dataclass(frozen=True)
+class Ripper:
+    """RIPPER (Cohen 1995) of wittgenstein, one class against the rest; its rule set is a formula.
+
+    Args:
+        rounds: number of optimisation rounds after the rule set has grown (RIPPER's k).
+        prune_size: the share of the training rows on which rules are pruned.
+        sample: the classes to learn; default: all (see `one_against_rest`).
+    """
+
+    rounds: int = 2
+    prune_size: float = 0.33
+    sample: tuple[int, ...] | None = None
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Learn from training and validation rows together: RIPPER itself keeps a part of them for pruning."""
+
+        def learn(rows: YesNo) -> ClassRule:
+            formula = rule_formula(self.fitted(rows, seed=seed), rows.names)
+            return ClassRule(formula, ("RIPPER found no rule.",) if formula == DNF.false else ())
+
+        return one_against_rest(learn, together(train, validation), sample=self.sample)
+
+    def fitted(self, rows: YesNo, *, seed: int) -> Any:
+        """Return the fitted classifier of wittgenstein for one class; its columns are the numbers of the concepts."""
+        import pandas as pd
+
+        # No bins: 0 and 1 stay as they are. With names, ties would depend on the hash of the text.
+        model = require("wittgenstein").RIPPER(
+            k=self.rounds, prune_size=self.prune_size, n_discretize_bins=None, random_state=seed
+        )
+        # It seeds the global generator, and warns if the rule set is empty or always true, which the formula shows.
+        with global_seed(seed), warnings.catch_warnings(record=True):
+            model.fit(pd.DataFrame(rows.bits.astype(np.int64)), y=rows.yes.astype(int).tolist(), pos_class=1)
+        return model
+
+
+def rule_formula(model: Any, names: tuple[str, ...]) -> DNF:
+    """Return the rules as a formula: a condition `concept = 0` is a negation; an empty rule set is `DNF.false`."""
+    return DNF(
+        Cube(Literal(names[int(condition.feature)], bool(condition.val)) for condition in rule.conds)
+        for rule in model.ruleset_.rules
+    )

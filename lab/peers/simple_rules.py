@@ -1,0 +1,178 @@
+"""The simplest rules: decision trees, one concept, one literal per class. Longer formulas must beat them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+from typing import Literal as OneOf
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+
+from lab.peers.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, quoted
+from logiclens.explain.candidates import best_literal
+from logiclens.formula.dnf import DNF, Cube, Literal
+from logiclens.train.loss import class_factors
+
+
+@dataclass(frozen=True)
+class Tree:
+    """scikit-learn's decision tree on concepts cut at 0.5.
+
+    It is fitted on training and validation rows together, as the paper's trees are, because it chooses nothing on
+    validation rows. The formula of a class has one cube per leaf that predicts it. Nothing is minimised, because the
+    complexity of a tree is counted in this way. So the formulas equal the tree on every row.
+
+    Args:
+        max_depth: maximum number of concepts on a path; None: no limit.
+        max_leaf_nodes: maximum number of leaves, grown best first; None: no limit.
+        class_weight: one factor per class, or `"balanced"` for factors inverse to the weight of the classes.
+    """
+
+    max_depth: int | None = 5
+    max_leaf_nodes: int | None = None
+    class_weight: Sequence[float] | OneOf["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise for a tree that cannot split."""
+        for name, least in {"max_depth": 1, "max_leaf_nodes": 2}.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or value < least):
+                raise LogicLensError(f"{name} must be None or a whole number from {least}, got {quoted(value)}.")
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Grow the tree; `seed` orders concepts that split equally well."""
+        rows = together(train, validation)
+        labels = class_numbers(rows)
+        # Not scikit-learn's "balanced", which counts rows and ignores their weight.
+        factor = np.ones(len(rows)) if self.class_weight is None else class_factors(self.class_weight, rows)[labels]
+        tree = DecisionTreeClassifier(
+            max_depth=self.max_depth, max_leaf_nodes=self.max_leaf_nodes, random_state=seed
+        ).fit(rows.boolean(), labels, sample_weight=summable_weight(rows.weight, factor))
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            answers: NDArray[np.intp] = tree.predict(table.with_columns(rows.names).boolean()).astype(np.intp)
+            return answers
+
+        formulas = leaf_formulas(tree, rows.names, len(rows.class_names))
+        return Learned(predict, formulas, (*unlearned(rows), *_leafless(formulas, rows)))
+
+
+def summable_weight(weight: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the products, rounded so that their sums and differences are exact in any order; the error is 1 in 10^14.
+
+    Otherwise scikit-learn splits pure nodes on rounding errors, and a tree has more leaves than it needs.
+
+    >>> 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1
+    False
+    >>> a, b, c = summable_weight(np.ones(3), np.array([0.1, 0.2, 0.3])).tolist()
+    >>> a + b + c == c + b + a
+    True
+    """
+    unit = 2.0 ** (np.ceil(np.log2(weight.sum() * factor.max())) - 50)
+    # Factors first: then a row of weight 3 equals three rows exactly.
+    rounded: NDArray[np.float64] = np.round(weight * (np.round(factor / unit) * unit) / unit) * unit
+    return rounded
+
+
+def leaf_formulas(tree: Any, names: Sequence[str], n_classes: int) -> tuple[DNF, ...]:
+    """Return for each class the leaves that predict it, one cube each, of a fitted scikit-learn tree on 0/1 columns.
+
+    >>> tree = DecisionTreeClassifier().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> [formula.n_literals for formula in leaf_formulas(tree, ["a", "b"], 2)]
+    [3, 2]
+    """
+    nodes = tree.tree_
+    false, true, feature = nodes.children_left, nodes.children_right, nodes.feature
+    # The first of the largest, as in scikit-learn's predict.
+    predicted = tree.classes_[nodes.value[:, 0, :].argmax(axis=1)]
+    literals = [(Literal(name, positive=False), Literal(name)) for name in names]
+    cubes: list[list[Cube]] = [[] for _ in range(n_classes)]
+    waiting: list[tuple[int, tuple[Literal, ...]]] = [(0, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if false[node] == true[node]:
+            cubes[predicted[node]].append(Cube(path))
+            continue
+        negated, plain = literals[feature[node]]
+        waiting += [(true[node], (*path, plain)), (false[node], (*path, negated))]
+    return tuple(DNF(leaves) for leaves in cubes)
+
+
+def _leafless(formulas: Sequence[DNF], rows: ConceptTable) -> tuple[str, ...]:
+    """Return a sentence about classes with rows that no leaf predicts."""
+    weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(formulas))
+    count = sum(formula == DNF.false and weight > 0 for formula, weight in zip(formulas, weights, strict=True))
+    return (f"no leaf predicts {count} of the {len(formulas)} classes: their formula is False.",) if count else ()
+
+
+SMALL_TREES = tuple(Tree(None, leaves, "balanced") for leaves in range(2, 9))
+"""Trees of at most 2 to 8 leaves, of any depth, in which every class has the same weight."""
+
+
+@dataclass(frozen=True)
+class OneR:
+    """One concept: each of its two values predicts the majority class of its rows.
+
+    The concept is the one that is right most often on training and validation rows together, as there is nothing to
+    choose on the latter. Ties go to the first concept and to the first class. The formulas equal the prediction: the
+    concept for one class and its negation for another, or True for the only class predicted.
+    """
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Count; nothing is random."""
+        rows = together(train, validation)
+        of_class, bits = class_weights_of_rows(rows), rows.boolean()
+        true = bits.T @ of_class
+        false = of_class.sum(axis=0) - true
+        concept = int(np.argmax(_rounded((true.max(axis=1) + false.max(axis=1)) / rows.weight.sum())))
+        most = np.argmax(of_class.sum(axis=0))
+        column = bits[:, concept]
+        # A value without rows predicts the majority class.
+        when_true = int(true[concept].argmax() if column.any() else most)
+        when_false = int(false[concept].argmax() if not column.all() else most)
+        name, n_classes = rows.names[concept], len(rows.class_names)
+
+        def predict(table: ConceptTable) -> NDArray[np.intp]:
+            return np.where(firing([_single(name, True)], table)[:, 0], when_true, when_false).astype(np.intp)
+
+        formulas = [DNF.false] * n_classes
+        formulas[when_true] = _single(name, True)
+        formulas[when_false] = _single(name, False) if when_false != when_true else DNF.true
+        said = len({when_true, when_false})
+        notes = (f"one concept predicts {said} of the {n_classes} classes: the others' formula is False.",)
+        return Learned(predict, tuple(formulas), (*unlearned(rows), *(notes if said < n_classes else ())))
+
+
+@dataclass(frozen=True)
+class Stump:
+    """For each class the single literal with the highest macro-F1 on training and validation rows together.
+
+    `predict` does not use these literals: it is a decision tree with one split, fitted on the same rows. So the
+    accuracy is that of the best single question, and the formulas are the best single answers for each class.
+    """
+
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
+        """Try every literal for every class, and grow the tree of one split with `seed`."""
+        rows = together(train, validation)
+        weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(rows.class_names))
+        formulas = tuple(
+            DNF([Cube([best_literal(rows, target)])]) if weight > 0 else DNF.false
+            for target, weight in enumerate(weights)
+        )
+        note = "classes are predicted by a tree of one split, not by the formulas."
+        return Learned(Tree(max_depth=1)(train, validation, seed=seed).predict, formulas, (*unlearned(rows), note))
+
+
+def _single(concept: str, positive: bool) -> DNF:
+    return DNF([Cube([Literal(concept, positive)])])
+
+
+def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Scores that differ only by the order of summation are equal: then the first must win.
+    return np.round(scores, 12)

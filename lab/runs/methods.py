@@ -1,0 +1,143 @@
+"""The registry of compared methods: the name of each, and how it learns from a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.peers.black_box import EBM, Forest, Logistic, PlainNetwork
+from lab.peers.column_generation import ColumnGeneration
+from lab.peers.exhaustive import BestShortDNF
+from lab.peers.learner import Learned, Learner
+from lab.peers.psi import Psi
+from lab.peers.rrl import RRL
+from lab.peers.rule_learners import BRL, Figs, GreedyRuleList, Ripper
+from lab.peers.simple_rules import SMALL_TREES, OneR, Stump, Tree
+from lab.peers.torch_explain import TorchExplain
+from lab.runs.fold_data import FoldData, predicted_classes
+from lab.runs.ours import Authors, Exact, Joint, Ours
+from lab.runs.tasks import Task
+from logiclens.concepts.concept_table import ConceptTable
+from logiclens.errors import LogicLensError, unknown
+
+Kind = Literal["ours", "simplest", "rules", "black box", "reference"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Args:
+        name: its name in tables and on the command line.
+        kind: ours, the simplest rules, other rule learners, black boxes, or the reference implementation.
+        learn: learns from a fold.
+        suits: tests whether it can be run on a task.
+    """
+
+    name: str
+    kind: Kind
+    learn: Callable[[FoldData], Learned]
+    suits: Callable[[Task], bool] = lambda _task: True
+
+
+def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
+    """Wrap a learner of concept tables so that it learns and predicts on concepts cut at 0.5."""
+
+    def learn(fold: FoldData) -> Learned:
+        learned = make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
+        return replace(learned, predict=lambda table: learned.predict(table.hard()))
+
+    return learn
+
+
+def _uncut(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
+    """Wrap a black box, which sees concepts uncut: a predicted one keeps its probability."""
+
+    def learn(fold: FoldData) -> Learned:
+        return make(fold.task)(fold.train, fold.validation, seed=fold.seed)
+
+    return learn
+
+
+def _same(learner: Learner) -> Callable[[FoldData], Learned]:
+    return _on(lambda _: learner)
+
+
+def _direct(fold: FoldData) -> Learned:
+    """Predict with g: X → Y, the encoder trained on the classes directly."""
+    said = predicted_classes(fold.encoding, fold.dataset, fold.rows)
+
+    def predict(table: ConceptTable) -> NDArray[np.intp]:
+        if table is not fold.test and table is not fold.final:
+            raise LogicLensError("the encoder that predicts classes was asked about the test rows only.")
+        classes: NDArray[np.intp] = (said.asked if table is fold.test else said.final).argmax(axis=1)
+        return classes
+
+    return Learned(predict, seconds=float("nan"))
+
+
+def _torch_explain(task: Task) -> Learner:
+    """The reference implementation with the task's network; ten local rules, since with more its sympy may not end."""
+    network = task.network
+    return TorchExplain(
+        hidden=network.hidden, temperature=network.temperature, penalty_weight=network.penalty_weight,
+        epochs=network.epochs, top_k=10,
+    )  # fmt: skip
+
+
+def _sample(task: Task) -> tuple[int, ...] | None:
+    """Every twentieth of CUB's 200 species, for methods that learn one class against the rest in minutes."""
+    return tuple(range(0, 200, 20)) if task.dataset == "cub" else None
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("minimal", "ours", Ours("search")),
+        Method("exact", "ours", Exact()),
+        Method("labels", "ours", Ours("search", "labels")),
+        Method("paper", "ours", Ours("paper", "labels")),
+        Method("authors", "ours", Authors()),
+        Method("soft", "ours", Ours("search", soft=True), lambda task: task.encoded),
+        Method("joint", "ours", Joint(), lambda task: task.dataset == "vdem" and task.encoded),
+        Method("oner", "simplest", _on(lambda _: OneR())),
+        Method("stump", "simplest", _on(lambda _: Stump())),
+        *(Method(f"tree-{tree.max_leaf_nodes}", "simplest", _same(tree)) for tree in SMALL_TREES),
+        Method("best-3", "simplest", _on(lambda _: BestShortDNF()), lambda task: task.dataset != "cub"),
+        Method("tree", "rules", _on(lambda task: Tree(task.tree_depth))),
+        Method("brl", "rules", _on(lambda task: BRL(sample=_sample(task)))),
+        Method("psi", "rules", _on(lambda task: Psi(fan_in=task.fan_in))),
+        Method("ripper", "rules", _on(lambda task: Ripper(sample=_sample(task)))),
+        Method("column-generation", "rules", _on(lambda task: ColumnGeneration(sample=_sample(task)))),
+        Method("figs", "rules", _on(lambda task: Figs(sample=_sample(task)))),
+        Method("rule-list", "rules", _on(lambda task: GreedyRuleList(sample=_sample(task)))),
+        Method("rrl", "rules", _on(lambda _: RRL())),
+        Method("torch_explain", "reference", _on(_torch_explain)),
+        Method("forest", "black box", _uncut(lambda _: Forest())),
+        Method("logistic", "black box", _uncut(lambda _: Logistic())),
+        Method("mlp", "black box", _uncut(lambda task: PlainNetwork(task.network.hidden, task.network.epochs))),
+        Method("ebm", "black box", _uncut(lambda _: EBM()), lambda task: task.dataset != "cub"),
+        Method("direct", "black box", _direct, lambda task: task.dataset in ("mnist", "cub")),
+    )
+}
+"""The methods by name, in the order of tables."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    kind.replace(" ", "-"): tuple(name for name, method in METHODS.items() if method.kind == kind)
+    for kind in dict.fromkeys(method.kind for method in METHODS.values())
+}
+"""Names that stand for several methods."""
+
+
+def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
+    """Return the methods of these names or groups: `ours`, `simplest`, `rules`, `reference`, `black-box`, `all`."""
+    asked: dict[str, Method] = {}
+    for name in names:
+        if name != "all" and name not in METHODS and name not in GROUPS:
+            raise LogicLensError(unknown("method", name, (*METHODS, *GROUPS, "all")))
+        for one in METHODS if name == "all" else GROUPS.get(name, (name,)):
+            asked[one] = METHODS[one]
+    return tuple(method for name, method in METHODS.items() if name in asked)

@@ -1,0 +1,1 @@
+"""The scripts that measure, one command each."""
