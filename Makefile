@@ -14,8 +14,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: setup postgres reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format bench-speed bench-check bench-baseline bench-exact bench-table bench-planted \
-	bench-domination bench-ablation bench-side-by-side bench-scale bench-paper bench-mutation clean
+.PHONY: setup postgres reference demo test test-fuzz fuzz test-slow test-browser test-all docs lint format paper clean
 
 setup: $(READY)
 
@@ -87,74 +86,16 @@ $(REFERENCE)/.ready: constraints.txt
 	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch_explain==1.5.1
 	touch $(REFERENCE)/.ready
 
-# What exact mode costs, how fast heads are proved and formulas evaluated; the first needs LOGICLENS_DATA.
-bench-exact: setup
-	$(BIN)/python -m lab.scripts.exact_accuracy
-	$(BIN)/python -m lab.scripts.exact_accuracy --price 0 --budgets 3 9 20 40
-	$(BIN)/python -m lab.scripts.million
-	$(BIN)/python -m lab.scripts.throughput
-	$(BIN)/python -m lab.scripts.minimiser
-
-# The defaults beside trees on small tables (needs LOGICLENS_DATA), a committee beside boosted trees, growth with rows, the report, import times.
-bench-table: setup
-	$(BIN)/python -m lab.scripts.defaults
-	$(BIN)/python -m lab.scripts.sight
-	$(BIN)/python -m lab.scripts.growth
-	$(BIN)/python -m lab.scripts.startup
-
-# Planted formulas: is the truth found? And is there a table on which a simple peer dominates our rules? Both need
-# LOGICLENS_DATA and go on where they were stopped.
-bench-planted: setup
-	$(BIN)/python -m lab.scripts.planted --seeds-from 500 --json lab/results/planted.json
-	$(BIN)/python -m lab.scripts.truth_page
-
-bench-domination: setup
-	$(BIN)/python -m lab.scripts.domination --json lab/results/domination.json
-	$(BIN)/python -m lab.scripts.truth_page
-
-# Each part of the defaults changed alone, into lab/results and docs/ablation.md (needs LOGICLENS_DATA).
-# It goes on where it was stopped.
-bench-ablation: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m lab.scripts.ablation --json lab/results/ablation.json
-	$(BIN)/python -m lab.scripts.ablation_page
-
-# Five other ways to explain a table beside ours, into lab/results and docs/why.md (needs LOGICLENS_DATA).
-bench-side-by-side: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m lab.scripts.side_by_side
-	$(BIN)/python -m lab.scripts.why_page
-
-# Counting in engines beside a plain GROUP BY, pandas and polars, into lab/results and docs/scale.md; an hour, and 4 GB of disk.
-bench-scale: setup
-	$(BIN)/python -m lab.scripts.scale --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
-	  --json lab/results/scale.json
-	$(BIN)/python -m lab.scripts.scale_page
-
-# Changes of the checker and of storage, one place at a time: do their tests notice? Into lab/results/mutation.json.
-bench-mutation: setup
-	$(BIN)/python -m lab.scripts.mutation src/logiclens/verify/*.py --tests tests/verify src/logiclens/verify --slowest 0.15
-	$(BIN)/python -m lab.scripts.mutation src/logiclens/storage.py --tests tests/test_storage.py src/logiclens/storage.py
-
-# The paper's tables and figures beside every peer, into lab/results (needs LOGICLENS_DATA; images need a GPU).
-# It goes on where it was stopped; a new run needs an empty folder.
-RESULTS ?= lab/results
-bench-paper: setup reference
-	$(BIN)/python -m lab --protocol both --limit 600 --out $(RESULTS)
-	$(BIN)/python -m lab sweep vdem --protocol both --out $(RESULTS)
-	$(BIN)/python -m lab toy --protocol both --out $(RESULTS)
-	$(BIN)/python -m lab report $(RESULTS)
-	$(BIN)/python -m lab.scripts.results_page
-
-# Everything about speed beside torch_explain, trees and rule learners, into lab/results/speed.{json,md,svg,png};
-# real tables need LOGICLENS_DATA, images among them their predicted concepts: CONCEPTS=folder.
-bench-speed: setup reference
-	$(BIN)/python -m lab.scripts.bench_speed $(if $(CONCEPTS),--concepts $(CONCEPTS))
-
-# Instructions of six fixed jobs beside the committed baseline: fails where one grew by more than 10% (needs valgrind).
-bench-check: setup
-	$(BIN)/python -m lab.scripts.instructions
-
-bench-baseline: setup
-	$(BIN)/python -m lab.scripts.instructions --write
+# The paper's tables and figures beside every peer, and every page with figures, from lab/results (data files in the folder
+# that LOGICLENS_DATA names; images need a GPU). It goes on where it was stopped; lab/README.md lists each experiment alone.
+paper: setup reference
+	$(BIN)/python -m lab paper --protocol both --limit 600
+	$(BIN)/python -m lab planted
+	$(BIN)/python -m lab domination --limit 600
+	$(BIN)/python -m lab ablation
+	$(BIN)/python -m lab side-by-side
+	$(BIN)/python -m lab speed
+	$(BIN)/python -m lab pages
 
 clean:
 	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/_build docs/generated

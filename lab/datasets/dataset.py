@@ -19,9 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from logiclens.concepts.concept_table import THRESHOLD, ConceptTable
-from logiclens.errors import LogicLensError, no_column, quoted
+from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
-from logiclens.storage import sha256
 
 Rows = NDArray[np.intp]
 
@@ -103,10 +102,6 @@ class Bins:
     @classmethod
     def fit(cls, frame: pd.DataFrame, *, edges: Edges = "uniform") -> Bins:
         """Fit the cuts on these rows: three bins of equal width, or of equal size with `"quantile"`."""
-        if edges not in ("uniform", "quantile"):
-            raise LogicLensError(f"edges must be 'uniform' or 'quantile', got {quoted(edges)}.")
-        if len(frame) == 0:
-            raise LogicLensError("bins need at least one row to be fitted on, got none.")
         values = _numbers(frame, tuple(frame.columns))
         return cls(
             tuple(frame.columns),
@@ -193,21 +188,8 @@ def _cuts(present: NDArray[np.float64], edges: Edges) -> tuple[float, ...]:
 
 def _numbers(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.float64]:
     """Return the columns as numbers, with NaN for missing values."""
-    found = np.empty((len(frame), len(columns)))
-    for place, name in enumerate(columns):
-        if name not in frame.columns:
-            raise no_column(name, [str(column) for column in frame.columns], "the table", ", which was binned")
-        if not pd.api.types.is_numeric_dtype(frame[name]):
-            raise LogicLensError(
-                f"only numbers can be binned; the column {quoted(name)} holds {quoted(frame[name].iloc[0])}."
-            )
-        found[:, place] = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(found[:, place]).any():
-            row = int(np.flatnonzero(np.isinf(found[:, place]))[0])
-            raise LogicLensError(
-                f"only finite numbers can be binned; the column {quoted(name)} is infinite in row {row}."
-            )
-    return found
+    arrays = [frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in columns]
+    return np.stack(arrays, axis=1) if arrays else np.empty((len(frame), 0))
 
 
 @dataclass(frozen=True)
@@ -305,19 +287,20 @@ SOURCES: dict[str, Origin] = {
 def checked(folder: Path, path: str) -> Path:
     """Return the path of a file in a folder if it is there and unaltered; raise otherwise."""
     source = SOURCES[path.split("/")[0]]
-    known = next(file for file in source.files if file.path == path)
+    expected = next(file for file in source.files if file.path == path)
     here = folder / path
     get = f"from {source.where} (terms: {source.terms}); nothing is downloaded for you."
     if not here.is_file():
         raise LogicLensError(
-            f"the file {path} is not in the folder {folder}: expected one with sha256 {known.sha256}, found none. "
+            f"the file {path} is not in the folder {folder}: expected one with sha256 {expected.sha256}, found none. "
             f"Get it {get}"
         )
-    found = sha256(here)
-    if found != known.sha256 and (known.unpacked is None or _sha256_unpacked(here) != known.unpacked):
+    with here.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if digest != expected.sha256 and (expected.unpacked is None or _sha256_unpacked(here) != expected.unpacked):
         raise LogicLensError(
-            f"the file {path} in the folder {folder} has been altered: expected sha256 {known.sha256}, found {found}. "
-            f"Get it anew {get}"
+            f"the file {path} in the folder {folder} has been altered: expected sha256 {expected.sha256}, found "
+            f"{digest}. Get it anew {get}"
         )
     return here
 

@@ -5,7 +5,6 @@ made from a known formula.
 from __future__ import annotations
 
 from itertools import product
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from lab.datasets.dataset import BinnedConcepts, Dataset, GivenConcepts, checked, identifier
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
 
 INK = 8
@@ -211,18 +209,6 @@ def random_dnf(
     >>> made.truth[1]
     DNF('(x14 & ~x16) | (~x5 & ~x25)')
     """
-    for name, value in (("n_rows", n_rows), ("n_concepts", n_concepts), ("n_cubes", n_cubes), ("width", width)):
-        if value < 1:
-            raise LogicLensError(f"{name} must be at least 1, got {value}.")
-    if not 0 <= noise < 0.5:
-        raise LogicLensError(f"noise must be at least 0 and less than 0.5, got {noise}.")
-    if width > n_concepts:
-        raise LogicLensError(f"width must be at most the number of concepts, {n_concepts}, got {width}.")
-    if n_cubes > comb(n_concepts, width):
-        raise LogicLensError(
-            f"n_cubes must be at most {comb(n_concepts, width)}, the ways to choose {width} of {n_concepts} concepts; "
-            f"got {n_cubes}."
-        )
     random = np.random.default_rng(seed)
     # No two cubes over the same concepts: a & b | a & ~b would be a.
     cubes: dict[frozenset[str], Cube] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lab.runs.results import SWEEP
+from lab.runs.paper import SWEEP
 from logiclens.metrics import scores
 from logiclens.metrics.scores import Metric
 
@@ -142,9 +142,9 @@ def method_title(method: str) -> str:
     return METHODS.get(method, method)
 
 
-def in_order(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct names in the order of `known`, then unknown names in alphabetical order."""
-    place = {name: i for i, name in enumerate(known)}
+def in_order(names: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct names in the order of a list, then names that it lacks in alphabetical order."""
+    place = {name: i for i, name in enumerate(listed)}
     return tuple(sorted(set(names), key=lambda name: (place.get(name, len(place)), name)))
 
 

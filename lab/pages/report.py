@@ -1,250 +1,412 @@
-"""The benchmark report: a document computed from the table of results, written as Markdown, LaTeX and HTML.
-
-Each language has a Jinja template that escapes every expression (`finalize`), so names may hold any character.
-"""
+"""The report of the comparison as Markdown with figures: every table and figure of the paper, from the runs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from html import escape
-from importlib import resources
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
-from lab.pages.charts import INK, LINE, MUTED, pareto_chart, time_chart
-from lab.pages.document import Block, Chart, Document, Paragraph, Section, ShownFormula, Table, slug
-from lab.pages.names import PROTOCOLS, task_title
-from lab.pages.sections import (
-    case_studies,
-    comparison,
-    header_facts,
-    notes,
-    remarks,
-    reproduction,
-    rule_tables,
-    six_tables,
-    sweeps,
-    toy,
-    unfinished,
+from lab.pages.charts import heat_map, pareto_chart, save, time_chart
+from lab.pages.markdown import NOTHING, Estimate, code, table, write
+from lab.pages.names import (
+    CLEAN,
+    FAMILIES,
+    METRICS,
+    OURS,
+    PROTOCOLS,
+    REMARKS,
+    SCRIPT_COLUMNS,
+    SCRIPT_REMARKS,
+    SCRIPT_TABLE,
+    STUDIES,
+    columns_of_paper,
+    family,
+    method_title,
+    task_title,
 )
-from lab.pages.summary import Bench, Entry, Estimate, front_words, points, read_bench
-from lab.runs.paper_figures import paper_figures
-from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import Literal
+from lab.pages.summary import (
+    Bench,
+    Entry,
+    comparisons,
+    fold_words,
+    front_words,
+    outcomes,
+    paper_figures,
+    points,
+    published,
+    published_setting,
+)
+from lab.runs.paper import SWEEP, TOY
+from lab.runs.results import OK
+from lab.runs.toy import CONCEPTS
+from logiclens.formula.dnf import DNF
 from logiclens.formula.text import format_formula
-from logiclens.metrics.scores import metric_named
-from logiclens.storage import write_whole
+from logiclens.metrics.scores import METRICS as ALL_METRICS
+from logiclens.metrics.scores import Metric, metric_named
+from logiclens.words import shortened
 
-LANGUAGES = ("md", "tex", "html")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-_LATEX_DELIMITERS = {
-    "block_start_string": "<%", "block_end_string": "%>", "variable_start_string": "<<", "variable_end_string": ">>",
-    "comment_start_string": "<#", "comment_end_string": "#>",
-}  # fmt: skip
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
-_LATEX_ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
-}  # fmt: skip
-_LATEX_SYMBOLS = {
-    "±": r"\pm", "≥": r"\geq", "≤": r"\leq", "≠": r"\neq", "≈": r"\approx", "τ": r"\tau", "λ": r"\lambda", "ψ": r"\psi",
-    "∞": r"\infty", "◀": r"\triangleleft", "←": r"\leftarrow", "→": r"\rightarrow", "★": r"\star", "…": r"\dots",
-    "∧": r"\land", "∨": r"\lor", "¬": r"\lnot", "−": "-",
-}  # fmt: skip
-_PAGE_COLOURS = {INK: "var(--ink)", MUTED: "var(--muted)", LINE: "var(--line)"}
-_DROPPED_FROM_SVG = (
-    # Only a file of its own needs these. A style element in a chart would apply to the whole page.
-    re.compile(r"<metadata>.*?</metadata>", re.DOTALL),
-    re.compile(r"<style[^>]*>.*?</style>", re.DOTALL),
-    re.compile(r"<!--.*?-->", re.DOTALL),
-    # These ids repeat in every chart, and nothing refers to them.
-    re.compile(r' id="[A-Za-z0-9.]+_\d+"'),
-)
+MOST_LITERALS, MOST_LITERALS_IN_RULES = 12, 60
+"""Longer formulas are cut at the end of a cube: in the comparison of methods, and among our rules."""
+FAR = 2.0
+"""Differences of more combined standard errors than this are marked."""
+SWEPT = ("model_accuracy", "explanation_accuracy", "complexity")
+VALIDATION = ("validation_accuracy", "validation_explanation_accuracy")
+TOY_MODELS = {"A": "A: plain layer, L1: weights", "B": "B: entropy layer, L1: relevance",
+              "C": "C: entropy layer and loss: relevance"}  # fmt: skip
 
 
-def render(document: Document, language: str) -> str:
-    """Return the report in one of `LANGUAGES`. The HTML page loads nothing and runs no script."""
-    import jinja2
-    from markupsafe import Markup
-
-    # What is marked as safe here was escaped by the functions of each language, or is a file of this package.
-    raw: Callable[[str], Any] = Markup
-
-    escapes = {"md": markdown_text, "tex": latex_text}
-
-    def marked_up(function: Callable[[Any], str]) -> Callable[[Any], Any]:
-        return lambda value: value if isinstance(value, Markup) else raw(function(value))
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lab.pages", "."),
-        autoescape=True,
-        finalize=marked_up(escapes[language]) if language in escapes else None,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        **(_LATEX_DELIMITERS if language == "tex" else {}),  # type: ignore[arg-type]
-    )
-    filters: dict[str, Callable[[Any], str]] = {
-        "slug": slug,
-        "code": code_span,
-        "formula": latex_formula,
-        "svg": inline_svg,
-        "raw": str,
-    }
-    environment.filters.update({name: marked_up(function) for name, function in filters.items()})
-    environment.filters.update(kind=lambda block: type(block).__name__, wrapped=lambda text: wrap(text, 16))
-    environment.filters["widths"] = column_widths
-    style = raw(_file("page.css", "logiclens.report") + _file("report.css"))
-    template = environment.get_template(f"report.{language}.jinja")
-    text: str = template.render(document=document, policy=_POLICY, style=style)
-    return text
-
-
-def markdown_text(text: str) -> str:
-    r"""Escape a text for Markdown and put it on one line.
-
-    >>> print(markdown_text("a_b | <c>"))
-    a\_b \| \<c\>
-    """
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
-
-
-def code_span(text: str) -> str:
-    """Put a text between as many backticks as it needs, and escape bars, which would end a table cell even there."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text.replace('|', chr(92) + '|')}{pad}{fence}"
-
-
-def latex_text(text: str) -> str:
-    r"""Escape a text for LaTeX and put it on one line.
-
-    >>> print(latex_text("50% of a_b ± 2"))
-    50\% of a\_b \ensuremath{\pm} 2
-    """
-    return _latex_symbols("".join(_LATEX_ESCAPES.get(letter, letter) for letter in " ".join(str(text).split())))
-
-
-def latex_formula(shown: ShownFormula) -> str:
-    """Return a formula in math mode."""
-    body = _latex_symbols(format_formula(shown.formula, "latex"))
-    if shown.is_cut:
-        body += r" \lor \dots"
-    if shown.head is not None:
-        name = _latex_symbols(format_formula(Literal(shown.head or "class"), "latex"))
-        body = rf"{name} {chr(92)}{'leftrightarrow' if shown.equal else 'approx'} {body}"
-    return f"${body}$"
-
-
-def column_widths(table: Table) -> list[str]:
-    """Return the width of each column of a long LaTeX table as a share of the line, by its longest text."""
-    texts: list[Sequence[str]] = [table.columns]
-    texts += [[row.head, *(cell.plain for cell in row.cells)] for row in table.rows]
-    longest = [min(max(max(len(text) for text in column), 7), 60) for column in zip(*texts, strict=True)]
-    return [f"{0.86 * length / sum(longest):.3f}" for length in longest]
-
-
-def inline_svg(chart: Chart) -> str:
-    """Return a chart as an SVG element in the colours and the font of the page, with its label for screen readers."""
-    text = chart.svg[chart.svg.index("<svg") :]
-    for pattern in _DROPPED_FROM_SVG:
-        text = pattern.sub("", text)
-    for colour, variable in _PAGE_COLOURS.items():
-        text = text.replace(colour, variable)
-    text = re.sub(r"font: ([^;\"]*?)(?:'DejaVu Sans'|DejaVu Sans)[^;\"]*", r"font: \1var(--sans)", text)
-    text = re.sub(r"font-family: [^;\"]*", "font-family: inherit", text)
-    opening, closing, rest = text.partition(">")
-    opening = re.sub(r'(width|height)="([\d.]+)pt"', lambda m: f'{m[1]}="{float(m[2]) * 4 / 3:.0f}"', opening)
-    return f'{opening} role="img" aria-label="{escape(chart.label)}"{closing}{rest.strip()}'
-
-
-def _latex_symbols(text: str) -> str:
-    return "".join(rf"\ensuremath{{{_LATEX_SYMBOLS[c]}}}" if c in _LATEX_SYMBOLS else c for c in text)
-
-
-def _file(name: str, package: str = "lab.pages") -> str:
-    return resources.files(package).joinpath(name).read_text("utf-8").replace("\r\n", "\n")
-
-
-FOLDER, NAME = "report", "report"
-
-
-def write_bench_report(folder: Path) -> tuple[Path, ...]:
-    """Write the report on a folder of results into its folder `report`; return the files written.
-
-    The same table gives the same bytes. Only the table of results and its header are read.
-    """
-    document = bench_document(read_bench(folder))
-    files = {f"{NAME}.{language}": render(document, language).encode("utf-8") for language in LANGUAGES}
-    for chart in (chart for section in document.sections for chart in section.charts):
-        files |= {f"{chart.file}.svg": chart.svg.encode("utf-8"), f"{chart.file}.png": chart.png}
-    try:
-        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        first = folder / FOLDER / f"{NAME}.{LANGUAGES[0]}"
-        raise LogicLensError(f"cannot write {first}: {error.strerror or error}.") from None
-    return tuple(write_whole(folder / FOLDER / name, content) for name, content in files.items())
-
-
-def bench_document(bench: Bench) -> Document:
-    """Compute the content of the report."""
-    sections = (
-        *(_protocol(bench, protocol) for protocol in bench.protocols),
-        reproduction(bench),
-        sweeps(bench),
-        toy(bench),
-        case_studies(bench),
-        *(_formulas(bench, protocol) for protocol in bench.protocols),
-        unfinished(bench),
-        notes(bench),
-        remarks(bench),
-    )
-    lead = (
+def write_report(bench: Bench, folder: Path) -> None:
+    """Write the report and its figures into a folder."""
+    parts = [
+        "# Benchmark of rule learners",
         "Every method was run on the same folds and measured by the six metrics of the paper. Figures that the paper "
-        f"prints are shown beside ours. The paper: {paper_figures().source}"
-    )
-    kept = tuple(pruned for section in sections if (pruned := section.pruned()))
-    return Document("Benchmark of rule learners", lead, header_facts(bench), kept)
+        f"prints are shown beside ours. The paper: {paper_figures()['source']}",
+        _header(bench),
+    ]
+    for protocol in bench.protocols:
+        if bench.tasks(protocol):
+            parts += [f"## Results under '{protocol}'", f"Protocol '{protocol}': {PROTOCOLS.get(protocol, '')}."]
+            parts += [*_six_tables(bench, protocol), *_charts(bench, protocol, folder)]
+    parts += [*_reproduction(bench), *_sweeps(bench), *_toy(bench, folder), *_studies(bench)]
+    for protocol in bench.protocols:
+        if bench.tasks(protocol):
+            parts += [f"## Formulas under '{protocol}'", *_formulas(bench, protocol), *_rules(bench, protocol)]
+    parts += [*_unfinished(bench), *_notes(bench), *_remarks(bench)]
+    write(folder / "report.md", "\n\n".join(parts) + "\n")
 
 
-def _protocol(bench: Bench, protocol: str) -> Section:
-    title = f"Results under '{protocol}'"
-    if not bench.tasks(protocol):
-        return Section(protocol, title)
-    meaning = PROTOCOLS.get(protocol)
-    intro = (Paragraph(f"Protocol '{protocol}': {meaning}."),) if meaning else ()
-    sections = (*six_tables(bench, protocol), _pareto(bench, protocol), _times(bench, protocol))
-    return Section(f"results-{protocol}", title, intro, sections)
+def figure_text(estimate: Estimate | None, metric: Metric) -> str:
+    """Format a figure as the paper does; short times get more decimals.
+
+    >>> figure_text(Estimate(79.0512, 1.35), metric_named("fidelity"))
+    '79.05 ± 1.35'
+    >>> figure_text(Estimate(0.00123, None), metric_named("seconds")), figure_text(None, metric_named("seconds"))
+    ('0.0012', '–')
+    """
+    if estimate is None:
+        return NOTHING
+    is_short = metric.unit == "s" and 0 < estimate.mean < 0.1
+    return estimate.text(min(1 - math.floor(math.log10(estimate.mean)), 6) if is_short else 2)
 
 
-def _pareto(bench: Bench, protocol: str) -> Section:
-    charts: list[Block] = []
+def formula_text(formula: DNF, most: int) -> str:
+    """Return the first cubes that have at most so many literals together, but always the first, as code."""
+    cubes = list(formula.cubes)
+    while len(cubes) > 1 and sum(len(cube) for cube in cubes) > most:
+        cubes.pop()
+    text = format_formula(DNF(cubes), "unicode")
+    return code(text if len(cubes) == len(formula.cubes) else f"{text} ∨ …")
+
+
+def _header(bench: Bench) -> str:
+    runs = [run for runs in bench.entries.values() for run in runs]
+    lines = [f"- **finished runs**: {len(runs):,}, of which {sum(run['status'] == OK for run in runs):,} succeeded"]
+    return "\n".join([*lines, *(f"- **{name}**: {_words(value)}" for name, value in bench.about.items())])
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_words(inner)}" for name, inner in value.items())
+    return str(value)
+
+
+def _six_tables(bench: Bench, protocol: str) -> Iterator[str]:
+    """Yield one table per metric and family of methods."""
+    methods = bench.methods(protocol, bench.tasks(protocol))
+    for metric in METRICS:
+        yield f"### {metric.title}"
+        for title, _ in FAMILIES:
+            members = [method for method in methods if family(method) == title]
+            yield from _table(bench, protocol, metric, title, members)
+
+
+def _table(bench: Bench, protocol: str, metric: Metric, title: str, members: Sequence[str]) -> Iterator[str]:
+    members = [method for method in members if bench.has_rules(method) or not metric.of_rules]
+    rows = []
     for task in bench.tasks(protocol):
-        if found := points(bench, task, protocol):
-            caption = f"{task_title(task)} under '{protocol}'. {front_words(found)}"
-            charts.append(pareto_chart(task, protocol, found, caption))
-    intro = Paragraph(
-        "Down and to the left is better. Bars are standard errors over folds. The dotted line joins the methods that "
-        "no other dominates; their names are bold. Hollow markers are the paper's own figures."
+        if any(bench.runs((task, protocol, method)) for method in members):
+            best, paper = (
+                _best(bench, task, protocol, metric),
+                _published(metric, task, bench.methods(protocol, [task])),
+            )
+            cells = [_cell(bench, (task, protocol, m), metric, best, paper.get(m)) for m in members]
+            rows.append([task_title(task), *cells])
+    if not rows or not members:
+        return
+    direction = "lowest" if metric.lower_is_better else "highest"
+    best_words = f"The {direction} figure of all methods is bold"
+    if not metric.of_rules:
+        best_words = f"The {direction} figures of rule learners and of black boxes are bold; the best of all has a star"
+    spread = "" if metric.key == "consistency" else " Figures are mean ± standard error over folds."
+    yield (
+        f"{metric.title} ({metric.unit}) under '{protocol}', {title}: {metric.definition}.{spread} {best_words}. The "
+        "paper's figures are in italics."
     )
-    return Section(f"{protocol}-pareto", "Length against error", (intro, *charts) if charts else ())
+    heads = [f"{method_title(m)}{'' if bench.has_rules(m) else ' (black box)'}" for m in members]
+    yield table([["task", *heads], *rows])
 
 
-def _times(bench: Bench, protocol: str) -> Section:
-    tasks = bench.tasks(protocol)
+def _best(bench: Bench, task: str, protocol: str, metric: Metric) -> dict[str, str]:
+    """Return the mark of the best methods by printed figure, with ties; methods that lack folds do not compete."""
+    figures: dict[str, tuple[bool, float]] = {}
+    entries = {method: (task, protocol, method) for method in bench.methods(protocol, [task])}
+    most = max((len(bench.good(entry)) for entry in entries.values()), default=0)
+    for method, entry in entries.items():
+        estimate, has_rules = bench.estimate(entry, metric), bench.has_rules(method)
+        if estimate and estimate.n == most and not bench.is_sample(entry) and (has_rules or not metric.of_rules):
+            sign = 1 if metric.lower_is_better else -1
+            figures[method] = has_rules, sign * float(figure_text(Estimate(estimate.mean, None), metric))
+    if not figures:
+        return {}
+    overall = min(value for _, value in figures.values())
+    group = {kind: min((v for of, v in figures.values() if of == kind), default=0.0) for kind in (True, False)}
+    return {
+        method: "**★" if value == overall and not metric.of_rules else "**"
+        for method, (has_rules, value) in figures.items()
+        if value == group[has_rules]
+    }
+
+
+def _published(metric: Metric, task: str, methods: Sequence[str]) -> dict[str, Estimate]:
+    """Return the figure of the paper for each method that shows one."""
+    figures = {}
+    for column, method in columns_of_paper(task).items():
+        # The first of these methods that was run shows the paper's figures of the entropy network.
+        shown = [m for m in ("authors", "paper", "minimal") if m in methods] if column == "entropy_net" else [method]
+        if shown and (figure := published(metric.key, task, column)):
+            figures[shown[0]] = figure
+    return figures
+
+
+def _cell(bench: Bench, entry: Entry, metric: Metric, best: dict[str, str], paper: Estimate | None) -> str:
+    estimate, mark = bench.estimate(entry, metric), best.get(entry[2], "")
+    lines = [] if paper is None else [f"*paper {figure_text(paper, metric)}*"]
+    if estimate is None:
+        status = "; ".join(shortened(words, 60) for words in outcomes(bench.runs(entry)))
+        return "<br>".join([NOTHING if bench.good(entry) else status or "not run", *lines])
+    text = figure_text(estimate, metric)
+    # What stands below a figure, so that nobody is misled by it.
+    for companion in ALL_METRICS:
+        if metric.key in companion.below and (below := bench.estimate(entry, companion)):
+            lines.append(f"{companion.label} {below.mean:.{companion.decimals}f}")
+    agreed = bench.consistency(entry) if metric.key == "consistency" else None
+    if agreed and agreed.left_out:
+        lines.append(f"left out {agreed.left_out} without concepts")
+    if estimate.n < bench.planned:
+        words = [f"{n} {shortened(status, 60)}" for status, n in outcomes(bench.runs(entry)).items()]
+        lines.append("; ".join([f"folds {estimate.n} of {bench.planned}", *words]))
+    return "<br>".join([f"**{text}**{mark[2:]}" if mark else text, *lines])
+
+
+def _charts(bench: Bench, protocol: str, folder: Path) -> Iterator[str]:
+    yield "### Length against error"
+    yield (
+        "Down and to the left is better. Bars are standard errors over folds. The dotted line joins the methods that "
+        "no other dominates. Hollow markers are the paper's own figures."
+    )
+    for task in bench.tasks(protocol):
+        if listed := points(bench, task, protocol):
+            name = f"pareto-{protocol}-{task}.svg"
+            save(pareto_chart(task, listed), folder / name)
+            yield f"![Literals against explanation error on {task_title(task)}]({name})"
+            yield f"{task_title(task)} under '{protocol}'. {front_words(listed)}"
     times: dict[str, dict[str, Estimate]] = {}
-    for method in bench.methods(protocol, tasks):
-        for task in tasks:
-            if estimate := bench.estimate(Entry(task, protocol, method), metric_named("seconds")):
+    for method in bench.methods(protocol, bench.tasks(protocol)):
+        for task in bench.tasks(protocol):
+            if estimate := bench.estimate((task, protocol, method), "seconds"):
                 times.setdefault(method, {})[task] = estimate
-    caption = f"Seconds to train and to extract under '{protocol}'. Hollow markers are the paper's, on another machine."
-    return Section(f"{protocol}-time", "Time", (time_chart(protocol, times, caption),) if times else ())
+    save(time_chart(times), folder / f"time-{protocol}.svg")
+    yield "### Time"
+    yield f"![Seconds of every method on every task](time-{protocol}.svg)"
+    yield f"Seconds to train and to extract under '{protocol}'. Hollow markers are the paper's, on another machine."
 
 
-def _formulas(bench: Bench, protocol: str) -> Section:
-    sections = (comparison(bench, protocol), rule_tables(bench, protocol))
-    return Section(f"rules-{protocol}", f"Formulas under '{protocol}'", sections=sections)
+def _reproduction(bench: Bench) -> Iterator[str]:
+    """Yield our figures beside the paper's, one table per metric."""
+    compared = {metric: pairs for metric in METRICS if (pairs := comparisons(bench, metric))}
+    apart = [ours.apart(theirs) for pairs in compared.values() for *_, ours, theirs in pairs]
+    judged = [value for value in apart if value is not None]
+    if not compared:
+        return
+    yield "## Reproduction"
+    yield (
+        f"Of {len(judged)} figures with a standard error on both sides, {sum(abs(v) <= FAR for v in judged)} lie "
+        f"within {FAR:g} combined standard errors of the paper's. Times were measured on other machines, so their "
+        "differences say little."
+    )
+    for metric, pairs in compared.items():
+        rows = [["task", "method", "ours", "the paper", "difference", "in standard errors"]]
+        for task, method, ours, theirs in pairs:
+            value = ours.apart(theirs)
+            far = "" if value is None else f"{value:+.1f}{' ◀' if abs(value) > FAR else ''}".replace("inf", "∞")
+            figures = [figure_text(one, metric) for one in (ours, theirs)]
+            rows.append([task_title(task), method_title(method), *figures, f"{ours.mean - theirs.mean:+.2f}", far])
+        yield (
+            f"{metric.title} ({metric.unit}) under 'paper' compared with the paper "
+            f"({paper_figures()['tables'][metric.key]['source']}). ◀ marks differences above {FAR:g} standard errors."
+        )
+        yield table(rows)
+
+
+def chosen_setting(bench: Bench, task: str, protocol: str) -> str | None:
+    """Return the setting with the largest sum of both validation accuracies, the first of equals."""
+    sums = {}
+    for method in _settings(bench, task, protocol):
+        means = [Estimate.of(bench.values((task, protocol, method), name)) for name in VALIDATION]
+        if all(means):
+            sums[method] = sum(mean.mean for mean in means if mean)
+    return max(sums, key=lambda method: sums[method]) if sums else None
+
+
+def _settings(bench: Bench, task: str, protocol: str) -> list[str]:
+    methods = {method for of, under, method in bench.entries if (of, under) == (task, protocol)}
+    return sorted(methods, key=lambda method: [float(part.split("=")[1]) for part in method.split()])
+
+
+def _sweeps(bench: Bench) -> Iterator[str]:
+    grids = sorted({(task, protocol) for task, protocol, _ in bench.entries if task.startswith(SWEEP)})
+    if grids:
+        yield "## Sweep of settings"
+    for task, protocol in grids:
+        chosen, base = chosen_setting(bench, task, protocol), task.removeprefix(SWEEP)
+        heads = [f"{metric_named(name).name} ({metric_named(name).unit})" for name in (*SWEPT, *VALIDATION)]
+        rows = [["setting", *heads]]
+        for method in _settings(bench, task, protocol):
+            entry, theirs = (task, protocol, method), published_setting(base, method)
+            cells = []
+            for name in (*SWEPT, *VALIDATION):
+                metric = metric_named(name)
+                paper = f"<br>*paper {figure_text(theirs[name], metric)}*" if name in theirs else ""
+                cells.append(figure_text(bench.estimate(entry, metric), metric) + paper)
+            rows.append([f"{method} ← chosen" if method == chosen else method, *cells])
+        yield (
+            f"Settings on {task_title(base)} under '{protocol}', mean ± standard error over folds. The chosen setting "
+            "has the largest sum of model and explanation accuracy on the validation rows. The paper's figures are in "
+            f"italics ({paper_figures()['sweep']['source']})."
+        )
+        yield table(rows)
+
+
+def _toy(bench: Bench, folder: Path) -> Iterator[str]:
+    """Yield the toy comparison of entropy and L1: heat maps, recovered formulas, the formulas of the first seed."""
+    runs = {model: bench.good((TOY, "paper", model)) for model in TOY_MODELS}
+    if not runs["C"]:
+        return
+    yield "## Toy comparison of entropy and L1"
+    for model, title in TOY_MODELS.items():
+        for run in runs[model][:1]:
+            save(heat_map(run["matrix"], run["rows"], CONCEPTS, title), folder / f"toy-{model}.svg")
+            yield f"![{title}](toy-{model}.svg)"
+    ways = list(runs["C"][0]["recovered"])
+    rows = [[f"seed {run['fold']}", *(f"{run['recovered'][way]} of 4" for way in ways)] for run in runs["C"]]
+    whole = [f"**{sum(run['recovered'][way] == 4 for run in runs['C'])} of {len(rows)}**" for way in ways]
+    heads = [method_title(way) for way in ways]
+    yield "Correct formulas of C, of 4, by seed and extraction method."
+    yield table([["seed", *heads], *rows, ["seeds with all four", *whole]])
+    formulas = runs["C"][0]["formulas"]
+    rows = [[klass, *(code(formulas[way][klass]) for way in ways)] for klass in formulas[ways[0]]]
+    yield f"Formulas of C, seed {runs['C'][0]['fold']}."
+    yield table([["class", *heads], *rows])
+
+
+def _stated(bench: Bench, entry: Entry) -> list[dict[str, Any]]:
+    """Return the successful folds that state formulas."""
+    return [line for line in bench.good(entry) if line.get("formulas")]
+
+
+def _studies(bench: Bench) -> Iterator[str]:
+    """Yield our formulas of the first fold on the paper's four tasks, as first-order sentences."""
+    yield "## Case studies"
+    for task in STUDIES:
+        entries = [(task, protocol, OURS) for protocol in sorted(bench.protocols, key=lambda p: p != CLEAN)]
+        for entry in [entry for entry in entries if _stated(bench, entry)][:1]:
+            run = _stated(bench, entry)[0]
+            exact = run.get("fidelity") == 1.0
+            rows = [["class", "rule", "literals"]]
+            for klass, text in list(run["formulas"].items())[:4]:
+                formula = bench.formula(text)
+                shown = formula_text(formula, MOST_LITERALS_IN_RULES).strip("`")
+                rows.append([klass, code(f"∀x: {klass}(x) {'↔' if exact else '≈'} {shown}"), str(formula.n_literals)])
+            yield f"### {task_title(task)}"
+            yield (
+                f"{method_title(OURS)}, under '{entry[1]}', fold {run['fold']}; over all classes, formulas and network "
+                f"agree on {100 * run.get('fidelity', math.nan):.1f}% of unseen rows."
+            )
+            yield table(rows)
+
+
+def _formulas(bench: Bench, protocol: str) -> Iterator[str]:
+    """Yield the formula that every method states for the first class of each task."""
+    for task in bench.tasks(protocol):
+        entries = [(task, protocol, method) for method in bench.methods(protocol, [task])]
+        texts = {entry: stated[0]["formulas"] for entry in entries if (stated := _stated(bench, entry))}
+        if not texts:
+            continue
+        klass = next(iter(next(iter(texts.values()))))
+        rows = [["method", "formula", "literals"]]
+        for entry in (entry for entry in texts if klass in texts[entry]):
+            formula = bench.formula(texts[entry][klass])
+            rows.append([method_title(entry[2]), formula_text(formula, MOST_LITERALS), str(formula.n_literals)])
+        yield f"{task_title(task)} under '{protocol}': the formula of '{klass}' on the first fold of each method."
+        yield table(rows)
+
+
+def _rules(bench: Bench, protocol: str) -> Iterator[str]:
+    """Yield every rule of our method on each task, with the number of folds that state the same."""
+    yield f"### All rules of {method_title(OURS)}"
+    for task in bench.tasks(protocol):
+        runs = _stated(bench, (task, protocol, OURS))
+        rows = [["class", "rule", "literals", "folds that agree"]]
+        for klass, text in (runs[0]["formulas"] if runs else {}).items():
+            formula = bench.formula(text)
+            others = [run["formulas"][klass] for run in runs if klass in run["formulas"]]
+            same = sum(bench.formula(other) == formula for other in others)
+            shown = formula_text(formula, MOST_LITERALS_IN_RULES)
+            rows.append([klass, shown, str(formula.n_literals), f"{same} of {len(others)}"])
+        if runs:
+            yield f"{task_title(task)} under '{protocol}': the rule of each class on fold {runs[0]['fold']}."
+            yield table(rows)
+
+
+def _grouped(stated: Iterable[tuple[Entry, int, str]]) -> list[list[str]]:
+    """Return method, protocol, text, and the tasks and folds that share them."""
+    groups: dict[tuple[str, str, str], dict[str, list[int]]] = {}
+    for (task, protocol, method), fold, text in stated:
+        title = f"{task_title(task)}{', sweep' if task.startswith(SWEEP) else ''}"
+        groups.setdefault((method_title(method), protocol, text), {}).setdefault(title, []).append(fold)
+    return [
+        [*key, "; ".join(f"{task} {fold_words(folds)}" for task, folds in places.items())]
+        for key, places in groups.items()
+    ]
+
+
+def _unfinished(bench: Bench) -> Iterator[str]:
+    failed = ((e, run["fold"], run["status"]) for e, runs in bench.entries.items() for run in runs)
+    if rows := _grouped(run for run in failed if run[2] != OK):
+        yield "## Runs that failed, were stopped or skipped"
+        yield table([["method", "protocol", "status", "tasks and folds"], *rows])
+
+
+def _notes(bench: Bench) -> Iterator[str]:
+    notes = ((e, run["fold"], run["note"]) for e, runs in bench.entries.items() for run in runs if run.get("note"))
+    if rows := _grouped(notes):
+        yield "## Notes of the methods on their own runs"
+        yield table([["method", "protocol", "note", "tasks and folds"], *rows])
+
+
+def _remarks(bench: Bench) -> Iterator[str]:
+    """Yield what a reader must know about the data and about the authors' scripts."""
+    ran = {(task, protocol) for protocol in bench.protocols for task in bench.tasks(protocol)}
+    remarks = [
+        f"- {task_title(task)}{'' if protocol is None else f' under {protocol!r}'}: {text}"
+        for task, protocol, text in REMARKS
+        if any(task == t and protocol in (None, p) for t, p in ran)
+    ]
+    yield "## Remarks"
+    yield "\n".join(remarks)
+    yield "The protocol 'paper' and the method 'Entropy net, the authors' scripts' follow the choices of the scripts:"
+    yield table(
+        [["", *(task_title(task) for task in SCRIPT_COLUMNS)], *([topic, *texts] for topic, texts in SCRIPT_TABLE)]
+    )
+    yield "\n".join(f"- {text}" for text in SCRIPT_REMARKS)

@@ -1,192 +1,147 @@
-"""Figures computed from the table of results: means, standard errors, formulas and the Pareto front."""
+"""Figures computed from the runs of the paper's comparison: means, standard errors, formulas and the Pareto front."""
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lab.pages.names import (
-    BLACK_BOXES,
-    METHODS,
-    PROTOCOLS,
-    TASKS,
-    in_order,
-    method_title,
-)
-from lab.runs.results import FORMULA, NOTE, OK, STATUS, SWEEP, TOY, Results, read_header, read_results
-from logiclens.errors import FormulaSyntaxError, LogicLensError, quoted
+from lab.pages.markdown import Estimate
+from lab.pages.names import BLACK_BOXES, METHODS, PROTOCOLS, STUDIES, TASKS, columns_of_paper, in_order, method_title
+from lab.runs.paper import KEYS, SWEEP, TOY
+from lab.runs.results import OK, Line, Results
+from logiclens.errors import LogicLensError
 from logiclens.formula.dnf import DNF
 from logiclens.formula.text import parse
-from logiclens.metrics.scores import Consistency, Metric, consistency, metric_named, standard_error
+from logiclens.metrics.scores import Consistency, Metric, consistency, metric_named
+
+Entry = tuple[str, str, str]
+"""A task, a protocol and a method: one cell of a table."""
 
 
-@dataclass(frozen=True, order=True)
-class Entry:
-    """A method on a task under a protocol: one cell of a table."""
-
-    task: str
-    protocol: str
-    method: str
+@cache
+def paper_figures() -> dict[str, Any]:
+    """Return the figures that the paper prints: six tables by metric, and the grid on one task."""
+    content: dict[str, Any] = json.loads(Path(__file__).with_name("paper_figures.json").read_text(encoding="utf-8"))
+    return content
 
 
-@dataclass(frozen=True)
-class FoldRun:
-    """One fold of an entry: its metrics as text, its notes and its status."""
+def published(metric: str, task: str, column: str) -> Estimate | None:
+    """Return the figure that the paper prints, or None.
 
-    fold: int
-    status: str
-    metrics: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over folds with its standard error; a single fold has none."""
-
-    mean: float
-    standard_error: float | None
-    n_folds: int
+    >>> published("complexity", "mimic2", "entropy_net")
+    Estimate(mean=3.5, error=0.88, n=5)
+    """
+    pair = paper_figures()["tables"].get(metric, {"rows": {}})["rows"].get(task, {}).get(column)
+    return None if pair is None else Estimate(pair[0], pair[1], 5)
 
 
-@dataclass(frozen=True, eq=False)
+def published_setting(task: str, method: str) -> dict[str, Estimate]:
+    """Return the line of the paper's grid with the settings of a sweep's method, such as `tau=5 lambda=1e-05`."""
+    sweep = paper_figures()["sweep"]
+    for line in sweep["rows"] if task == sweep["task"] else ():
+        if f"tau={line['temperature']:g} lambda={line['penalty_weight']:g}" == method:
+            names = ("model_accuracy", "explanation_accuracy", "complexity")
+            return {name: Estimate(line[name][0], line[name][1], 5) for name in names}
+    return {}
+
+
+@dataclass(eq=False)
 class Bench:
-    """Every finished run of a benchmark, by entry."""
+    """Every run of the comparison, by entry; each is a list of folds."""
 
-    header: Mapping[str, Any]
-    entries: Mapping[Entry, tuple[FoldRun, ...]]
-    _read: dict[str, DNF] = field(default_factory=dict, repr=False)
-    _agreed: dict[Entry, Consistency | None] = field(default_factory=dict, repr=False)
+    about: Line
+    entries: dict[Entry, list[Line]]
+    _parsed: dict[str, DNF] = field(default_factory=dict)
+    _agreed: dict[Entry, Consistency | None] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Bench:
+        """Read a file of results."""
+        results = Results(path, KEYS)
+        if not results.runs:
+            raise LogicLensError(f"{path} holds no run to report on: run the comparison into it first.")
+        entries: dict[Entry, list[Line]] = {}
+        for line in sorted(results, key=lambda line: int(line["fold"])):
+            entries.setdefault((line["task"], line["protocol"], line["method"]), []).append(line)
+        return cls(results.about, entries)
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The protocols of all entries, in display order."""
-        return in_order((entry.protocol for entry in self.entries), PROTOCOLS)
+        """Return the protocols, in display order."""
+        return in_order((protocol for _, protocol, _ in self.entries), PROTOCOLS)
 
     def tasks(self, protocol: str) -> tuple[str, ...]:
         """Return the tasks that were run under a protocol, without sweeps and the toy task."""
-        found = (entry.task for entry in self.entries if entry.protocol == protocol)
-        return in_order((task for task in found if task != TOY and not task.startswith(SWEEP)), TASKS)
+        tasks = (task for task, of, _ in self.entries if of == protocol and task != TOY and not task.startswith(SWEEP))
+        return in_order(tasks, TASKS)
 
     def methods(self, protocol: str, tasks: Iterable[str]) -> tuple[str, ...]:
         """Return the methods that were run on any of these tasks."""
-        wanted = set(tasks)
-        found = (entry for entry in self.entries if entry.protocol == protocol and entry.task in wanted)
-        return in_order((entry.method for entry in found), METHODS)
+        some = set(tasks)
+        return in_order((method for task, of, method in self.entries if of == protocol and task in some), METHODS)
 
-    def runs(self, entry: Entry) -> tuple[FoldRun, ...]:
-        """Return all folds of an entry, whatever their status; none if it was not run."""
-        return self.entries.get(entry, ())
+    def runs(self, entry: Entry) -> list[Line]:
+        """Return all folds of an entry, whatever their status."""
+        return self.entries.get(entry, [])
 
-    def good(self, entry: Entry) -> tuple[FoldRun, ...]:
+    def good(self, entry: Entry) -> list[Line]:
         """Return the successful folds; only these have figures."""
-        return tuple(run for run in self.runs(entry) if run.status == OK)
+        return [line for line in self.runs(entry) if line["status"] == OK]
 
-    def planned(self, entry: Entry) -> int:
-        """Return the planned number of folds: that of the header, else the largest of any method on the task."""
-        stated = self.header.get("folds")
-        return stated if isinstance(stated, int) else self.most_folds(entry)
+    @property
+    def planned(self) -> int:
+        """Return the number of folds of every task."""
+        return int(self.about.get("folds", 5))
 
-    def most_folds(self, entry: Entry) -> int:
-        """Return the largest number of successful folds of any method on this task and protocol."""
-        same = (e for e in self.entries if (e.task, e.protocol) == (entry.task, entry.protocol))
-        return max((len(self.good(e)) for e in same), default=0)
-
-    def is_black_box(self, protocol: str, method: str) -> bool:
-        """Return whether a method states no formulas; for an unknown method, its runs decide."""
-        if method in METHODS:
-            return method in BLACK_BOXES
-        good = [r for e in self.entries if (e.protocol, e.method) == (protocol, method) for r in self.good(e)]
-        return bool(good) and not any(metric.startswith(FORMULA) for run in good for metric in run.metrics)
+    def has_rules(self, method: str) -> bool:
+        """Return whether a method states formulas."""
+        return method not in BLACK_BOXES
 
     def is_sample(self, entry: Entry) -> bool:
         """Return whether a method was run on a sample of the classes; its figures are then not comparable."""
-        return any("classes" in run.metrics for run in self.good(entry))
+        return any("classes" in line for line in self.good(entry))
 
-    def values(self, entry: Entry, metric: str) -> tuple[float, ...]:
+    def values(self, entry: Entry, name: str) -> list[float]:
         """Return the values of a metric in the successful folds that have it, unscaled."""
-        texts = [(run, run.metrics[metric]) for run in self.good(entry) if metric in run.metrics]
-        values = [_number(text, f"{metric} of {_words(entry)}, fold {run.fold}") for run, text in texts]
-        return tuple(value for value in values if math.isfinite(value))
+        return [float(line[name]) for line in self.good(entry) if line.get(name) is not None]
 
-    def estimate(self, entry: Entry, metric: Metric) -> Estimate | None:
+    def estimate(self, entry: Entry, metric: Metric | str) -> Estimate | None:
         """Return the mean of a metric in its unit; None if no fold has it."""
+        metric = metric_named(metric) if isinstance(metric, str) else metric
         if metric.key == "consistency":
             agreed = self.consistency(entry)
-            known = agreed is not None and math.isfinite(agreed.value)
-            return Estimate(metric.scale * agreed.value, None, len(self.good(entry))) if agreed and known else None
-        return mean_of([metric.scale * value for value in self.values(entry, metric.key)])
+            is_number = agreed is not None and math.isfinite(agreed.value)
+            return Estimate(100 * agreed.value, None, len(self.good(entry))) if agreed and is_number else None
+        return Estimate.of(metric.scale * value for value in self.values(entry, metric.key))
 
     def consistency(self, entry: Entry) -> Consistency | None:
         """Return the consistency of the folds' formulas, over the classes of all folds; None below two folds."""
         if entry not in self._agreed:
-            self._agreed[entry] = self._consistency(entry)
+            texts = [line.get("formulas", {}) for line in self.good(entry)]
+            shared = [klass for klass in texts[0] if all(klass in other for other in texts)] if texts else []
+            formulas = [[self.formula(text[klass]) for klass in shared] for text in texts]
+            self._agreed[entry] = consistency(formulas) if len(texts) > 1 and shared else None
         return self._agreed[entry]
 
-    def _consistency(self, entry: Entry) -> Consistency | None:
-        texts = [self.formula_texts(run) for run in self.good(entry)]
-        shared = [klass for klass in texts[0] if all(klass in other for other in texts)] if texts else []
-        if len(texts) < 2 or not shared:
-            return None
-        return consistency([[self.formula(entry, held[klass]) for klass in shared] for held in texts])
-
-    def formula_texts(self, run: FoldRun) -> dict[str, str]:
-        """Return the formula of each class as text."""
-        return {name.removeprefix(FORMULA): text for name, text in run.metrics.items() if name.startswith(FORMULA)}
-
-    def formula(self, entry: Entry, text: str) -> DNF:
-        """Parse a formula of an entry; each text is parsed once."""
-        if text not in self._read:
-            try:
-                self._read[text] = DNF(parse(text))
-            except FormulaSyntaxError as error:
-                raise LogicLensError(
-                    f"a formula of {_words(entry)} cannot be read: {error} It is {quoted(text)}."
-                ) from None
-        return self._read[text]
+    def formula(self, text: str) -> DNF:
+        """Parse a formula; each text is parsed once."""
+        if text not in self._parsed:
+            self._parsed[text] = DNF(parse(text))
+        return self._parsed[text]
 
 
-def read_bench(folder: Path) -> Bench:
-    """Read the runs and the header of a folder."""
-    results = read_results(folder)
-    if not results.lines:
-        raise LogicLensError(f"{folder} holds no finished run to report on: run the benchmark into it first.")
-    return Bench(read_header(folder), _entries(results))
+def outcomes(lines: Iterable[Line]) -> dict[str, int]:
+    """Return each status of unsuccessful runs with the number of runs, in order of appearance."""
+    return dict(Counter(line["status"] for line in lines if line["status"] != OK))
 
 
-def mean_of(values: Sequence[float]) -> Estimate | None:
-    """Return the mean and standard error of some values; None if there are none."""
-    if not values:
-        return None
-    error = standard_error(values) if len(values) > 1 else None
-    return Estimate(math.fsum(values) / len(values), error, len(values))
-
-
-def status_words(status: str) -> str:
-    """Return the status of a run in words.
-
-    >>> status_words("stopped: 600 s"), status_words("skipped: not installed"), status_words("failed: no rows")
-    ('stopped after 600 s', 'not installed', 'failed: no rows')
-    """
-    kind, colon, told = status.partition(":")
-    told = told.strip()
-    if kind == "stopped" and (told[:1].isdigit() or told.startswith("after ")):
-        return f"stopped after {told.removeprefix('after ')}"
-    if kind == "skipped" and told:
-        return told
-    return f"{kind}: {told}" if colon and told else kind
-
-
-def outcomes(runs: Iterable[FoldRun]) -> tuple[tuple[str, int], ...]:
-    """Return each status of unsuccessful runs in words, with the number of runs, in order of appearance."""
-    return tuple(Counter(status_words(run.status) for run in runs if run.status != OK).items())
-
-
-def fold_words(folds: Sequence[int]) -> str:
+def fold_words(folds: Iterable[int]) -> str:
     """Return fold numbers as text, with consecutive numbers as a range.
 
     >>> fold_words([0, 1, 2, 4])
@@ -201,38 +156,15 @@ def fold_words(folds: Sequence[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in spans)
 
 
-def setting_of(method: str) -> tuple[float, float] | None:
-    """Return the temperature and entropy weight in the id of a sweep; None for any other id.
-
-    >>> setting_of("tau=4 lambda=1e-06")
-    (4.0, 1e-06)
-    """
-    found = re.fullmatch(r"tau=([\d.eE+-]+) lambda=([\d.eE+-]+)", method)
-    return (_number(found[1], method), _number(found[2], method)) if found else None
-
-
-def _entries(results: Results) -> dict[Entry, tuple[FoldRun, ...]]:
-    notes: dict[Any, list[str]] = {}
-    for line in results:
-        if line.metric == NOTE:
-            notes.setdefault(line.run, []).append(line.value)
-    found: dict[Entry, list[FoldRun]] = {}
-    for run, metrics in results.runs.items():
-        told = {name: value for name, value in metrics.items() if name not in (STATUS, NOTE)}
-        one = FoldRun(run.fold, metrics[STATUS].strip(), told, tuple(dict.fromkeys(notes.get(run, ()))))
-        found.setdefault(Entry(run.task, run.protocol, run.method), []).append(one)
-    return {entry: tuple(sorted(runs, key=lambda run: run.fold)) for entry, runs in found.items()}
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise LogicLensError(f"{where} must be a number, got {quoted(text)}: put the table of results right.") from None
-
-
-def _words(entry: Entry) -> str:
-    return f"{entry.method!r} on {entry.task!r} under {entry.protocol!r}"
+def comparisons(bench: Bench, metric: Metric) -> list[tuple[str, str, Estimate, Estimate]]:
+    """Return task, method, our figure and the paper's, wherever both exist under the paper's protocol."""
+    pairs = []
+    for task in STUDIES:
+        for column, method in columns_of_paper(task).items():
+            theirs, ours = published(metric.key, task, column), bench.estimate((task, "paper", method), metric)
+            if theirs and ours and not bench.is_sample((task, "paper", method)):
+                pairs.append((task, method, ours, theirs))
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -249,39 +181,23 @@ class Point:
         return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
 
 
-def points(bench: Bench, task: str, protocol: str) -> tuple[Point, ...]:
+def points(bench: Bench, task: str, protocol: str) -> list[Point]:
     """Return one point per method with formulas on a task."""
-    found = []
+    listed = []
     for method in bench.methods(protocol, [task]):
-        entry = Entry(task, protocol, method)
-        literals = bench.estimate(entry, metric_named("complexity"))
-        accuracy = bench.estimate(entry, metric_named("explanation_accuracy"))
+        entry = (task, protocol, method)
+        literals, accuracy = (bench.estimate(entry, name) for name in ("complexity", "explanation_accuracy"))
         if literals and accuracy and not bench.is_sample(entry):
-            error = Estimate(100.0 - accuracy.mean, accuracy.standard_error, accuracy.n_folds)
-            found.append(Point(method, literals, error))
-    return tuple(found)
+            listed.append(Point(method, literals, Estimate(100.0 - accuracy.mean, accuracy.error, accuracy.n)))
+    return listed
 
 
-def front(all_points: Sequence[Point]) -> tuple[Point, ...]:
+def front(all_points: Sequence[Point]) -> list[Point]:
     """Return the points that no other dominates, the shortest first."""
-    kept = [one for one in all_points if not any(other.dominates(one) for other in all_points)]
-    return tuple(sorted(kept, key=lambda point: (point.literals.mean, point.error.mean, point.method)))
+    best = [point for point in all_points if not any(other.dominates(point) for other in all_points)]
+    return sorted(best, key=lambda point: (point.literals.mean, point.error.mean, point.method))
 
 
 def front_words(all_points: Sequence[Point]) -> str:
-    """Say which methods are dominated, and by which method of the front."""
-    kept = front(all_points)
-    told = f"Not dominated: {_names(kept)}."
-    beaten: dict[str, list[Point]] = {}
-    for one in all_points:
-        # Of the points that dominate it, the one with the least error.
-        by = [other for other in kept if other.dominates(one)]
-        if by:
-            beaten.setdefault(method_title(by[-1].method), []).append(one)
-    said = [f"{winner} dominates: {_names(losers)}." for winner, losers in beaten.items()]
-    return " ".join([told, *said]) if said else f"{told} No method is dominated."
-
-
-def _names(some: Sequence[Point]) -> str:
-    """Join the names of methods by semicolons, because names contain commas."""
-    return "; ".join(method_title(point.method) for point in some)
+    """Say which methods no other dominates; their names are joined by semicolons, because they contain commas."""
+    return f"Not dominated: {'; '.join(method_title(point.method) for point in front(all_points))}."

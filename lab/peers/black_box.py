@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +18,20 @@ from torch import nn
 
 from lab.peers.learner import Learned, class_numbers, global_seed, require, together
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, LogicLensWarning
 from logiclens.nn.layers import seeded_linear
 from logiclens.train.config import TrainConfig
 from logiclens.train.loop import fit
+
+
+def _fitted(model: Any, rows: ConceptTable, notes: tuple[str, ...] = ()) -> Learned:
+    """Fit a classifier with scikit-learn's interface on uncut concepts, and return its answers."""
+    model.fit(np.array(rows.values, np.float64), class_numbers(rows), sample_weight=np.array(rows.weight))
+
+    def predict(table: ConceptTable) -> NDArray[np.intp]:
+        values = np.array(table.with_columns(rows.names).values, np.float64)
+        return np.asarray(model.predict(values)).astype(np.intp)
+
+    return Learned(predict, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -31,15 +42,7 @@ class Forest:
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Grow the trees from `seed`, in this thread."""
-        rows = together(train, validation)
-        forest = RandomForestClassifier(self.n_trees, n_jobs=1, random_state=seed)
-        forest.fit(rows.values, class_numbers(rows), sample_weight=rows.weight)
-
-        def predict(table: ConceptTable) -> NDArray[np.intp]:
-            answers: NDArray[np.intp] = forest.predict(table.with_columns(rows.names).values).astype(np.intp)
-            return answers
-
-        return Learned(predict)
+        return _fitted(RandomForestClassifier(self.n_trees, n_jobs=1, random_state=seed), together(train, validation))
 
 
 @dataclass(frozen=True)
@@ -47,35 +50,20 @@ class Logistic:
     """scikit-learn's logistic regression on the uncut concepts of training and validation rows together.
 
     Args:
-        strength: weight of the squared coefficients, scikit-learn's `1 / C`.
         max_iter: maximum number of solver steps; a note reports if they were not enough.
     """
 
-    strength: float = 1.0
     max_iter: int = 10_000
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Fit; nothing is random."""
-        rows = together(train, validation)
-        labels = class_numbers(rows)
-        if len(np.unique(labels)) < 2:
-            raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
-        model = LogisticRegression(C=1 / self.strength, max_iter=self.max_iter)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            model.fit(rows.values, labels, sample_weight=rows.weight)
-        settled = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-        for warning in caught:
-            # The convergence warning becomes a note; other warnings are shown.
-            if not issubclass(warning.category, ConvergenceWarning):
-                warnings.warn(warning.message, stacklevel=2)
+            learned = _fitted(LogisticRegression(max_iter=self.max_iter), together(train, validation))
+        if not any(issubclass(warning.category, ConvergenceWarning) for warning in caught):
+            return learned
         note = f"logistic regression had not settled after at most {self.max_iter:,} steps."
-
-        def predict(table: ConceptTable) -> NDArray[np.intp]:
-            answers: NDArray[np.intp] = model.predict(table.with_columns(rows.names).values).astype(np.intp)
-            return answers
-
-        return Learned(predict, notes=() if settled else (note,))
+        return Learned(learned.predict, notes=(note,))
 
 
 @dataclass(frozen=True)
@@ -96,29 +84,16 @@ class EBM:
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Boost from `seed`, in this process."""
         rows = together(train, validation)
-        labels = class_numbers(rows)
-        if len(np.unique(labels)) < 2:
-            raise LogicLensError("all training rows have one class: at least two are needed to learn a difference.")
         model = require("interpret.glassbox").ExplainableBoostingClassifier(
             feature_names=list(rows.names),
             # Without this it treats 0 and 1 as categories, and a probability as an unknown category.
             feature_types=["continuous"] * rows.n_concepts,
-            outer_bags=self.n_bags,
-            max_rounds=self.max_rounds,
-            n_jobs=1,
-            random_state=seed,
-        )
+            outer_bags=self.n_bags, max_rounds=self.max_rounds, n_jobs=1, random_state=seed,
+        )  # fmt: skip
         with global_seed(seed), warnings.catch_warnings():
             # It warns about features that it does not offer for several classes, or for few rows.
             warnings.simplefilter("ignore")
-            model.fit(np.array(rows.values, dtype=np.float64), labels, sample_weight=np.array(rows.weight))
-
-        def predict(table: ConceptTable) -> NDArray[np.intp]:
-            values = np.array(table.with_columns(rows.names).values, dtype=np.float64)
-            answers: NDArray[np.intp] = np.asarray(model.predict(values)).astype(np.intp)
-            return answers
-
-        return Learned(predict)
+            return _fitted(model, rows)
 
 
 @dataclass(frozen=True)
@@ -126,42 +101,27 @@ class PlainNetwork:
     """A network without an entropy layer, with the widths of an entropy network: ReLU, AdamW, cross-entropy.
 
     It is trained on the uncut concepts of the training rows; the epoch with the best validation accuracy is restored.
-
-    Args:
-        hidden: widths of the hidden layers.
-        epochs: number of epochs.
-        learning_rate: learning rate of AdamW.
-        weight_decay: weight decay of AdamW.
-        batch_size: rows per step; None: the full batch.
     """
 
     hidden: tuple[int, ...] = (20,)
     epochs: int = 200
-    learning_rate: float = 1e-2
-    weight_decay: float = 1e-2
-    batch_size: int | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Draw the initial weights, and the order of mini-batches, from `seed`."""
+        """Draw the initial weights from `seed`."""
         class_numbers(train)
-        class_numbers(validation)
         generator = torch.Generator().manual_seed(seed)
         network = plain_network((train.n_concepts, *self.hidden, len(train.class_names)), generator)
-        config = TrainConfig(
-            self.epochs, self.learning_rate, self.weight_decay, penalty=None, batch_size=self.batch_size, progress=False
-        )
+        config = TrainConfig(self.epochs, penalty=None, progress=False)
         with warnings.catch_warnings():
             # The warnings are also in its notes, which are part of the result.
-            warnings.simplefilter("ignore", LogicLensWarning)
+            warnings.simplefilter("ignore")
             result = fit(network, train, config, generator, validation=validation)
-        names = train.names
         network.eval()
 
         def predict(table: ConceptTable) -> NDArray[np.intp]:
-            concepts = torch.tensor(np.array(table.with_columns(names).values), dtype=torch.float32)
+            concepts = torch.tensor(np.array(table.with_columns(train.names).values), dtype=torch.float32)
             with torch.no_grad():
-                answers: NDArray[np.intp] = network(concepts).argmax(dim=-1).numpy().astype(np.intp)
-            return answers
+                return network(concepts).argmax(dim=-1).numpy().astype(np.intp)
 
         return Learned(predict, notes=result.notes)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,14 +186,6 @@ class ColumnGeneration:
     search_nodes: int = 2_000
     solver_nodes: int = 1_000
     sample: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        """Raise for settings that leave nothing to search."""
-        if not self.bounds or self.bounds[0] < 1 or any(a >= b for a, b in pairwise(self.bounds)):
-            raise LogicLensError(f"bounds must be rising sizes from 1 on, got {self.bounds}.")
-        for name in ("max_width", "rounds", "search_nodes", "solver_nodes"):
-            if getattr(self, name) < 1:
-                raise LogicLensError(f"{name} must be at least 1, got {getattr(self, name)}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Learn on the training rows and choose the bound on the validation rows; nothing is random."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from lab.peers.learner import Learned, class_numbers, decide, unlearned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.metrics.scores import macro_f1_of_counts
 
@@ -43,11 +42,6 @@ class BestShortDNF:
     """
 
     max_literals: int = 3
-
-    def __post_init__(self) -> None:
-        """Raise for lengths without a list of shapes."""
-        if self.max_literals not in (1, 2, 3):
-            raise LogicLensError(f"max_literals must be 1, 2 or 3, got {quoted(self.max_literals)}.")
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Try all formulas; nothing is random."""

@@ -32,7 +32,6 @@ class Learned:
         classes: the class numbers of `formulas`, if a method explains only a sample of them; None: all.
         seconds: the time that counts, if it is not the elapsed time (a peer that had to be started first).
         cpu_seconds: the CPU time that counts, likewise.
-        elsewhere: seconds and CPU seconds to add to the elapsed ones: the share of work done for several runs at once.
         test: the test rows as the method sees them, if it predicts concepts of its own.
         answers: on which row the method says yes to which class `[rows, classes]`, if that differs from the predicted
             class: independent heads may say yes to several classes, or to none.
@@ -44,7 +43,6 @@ class Learned:
     classes: tuple[int, ...] | None = None
     seconds: float | None = None
     cpu_seconds: float | None = None
-    elsewhere: tuple[float, float] = (0.0, 0.0)
     test: ConceptTable | None = None
     answers: Callable[[ConceptTable], NDArray[np.bool_]] | None = None
 
@@ -87,10 +85,6 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
     ([0, 0, 1, 1, 1], (0, 1), 1)
     """
     listed, of_class = tuple(formulas), class_weights_of_rows(train)
-    if len(listed) != len(train.class_names):
-        raise LogicLensError(
-            f"{len(listed)} formulas were given for {len(train.class_names)} classes: give one for each class."
-        )
     fires = firing(listed, train)
     right, fired = (of_class * fires).sum(axis=0), train.weight @ fires
     precision = np.divide(right, fired, out=np.zeros(len(listed)), where=fired > 0)
@@ -101,7 +95,7 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
     return MostPrecise(listed, tuple(int(i) for i in order), int(default))
 
 
-def firing(formulas: Sequence[DNF], table: ConceptTable) -> NDArray[np.bool_]:
+def firing(formulas: Sequence[DNF | Complement], table: ConceptTable) -> NDArray[np.bool_]:
     """Return which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
     packed = PackedRows.of(table.boolean(), table.names)
     fires = np.zeros((len(table), len(formulas)), dtype=np.bool_)
@@ -113,8 +107,7 @@ def firing(formulas: Sequence[DNF], table: ConceptTable) -> NDArray[np.bool_]:
 def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
     """Return the class number of each row; raise for tables with several labels per row, or none."""
     if table.labels is None or table.labels.ndim != 1:
-        found = "no labels" if table.labels is None else "several labels a row"
-        raise LogicLensError(f"a compared method needs one class number a row, got {found}: pass labels=[0, 1, ...].")
+        raise LogicLensError("a compared method needs one class number per row: pass labels=[0, 1, ...].")
     return table.labels
 
 
@@ -149,7 +142,7 @@ def require(module: str) -> ModuleType:
     2.0
     """
     # Importing some packages draws random numbers, too.
-    with require_extra("bench", "this method"), _kept_generators():
+    with require_extra("lab", "this method"), _kept_generators():
         return importlib.import_module(module)
 
 
@@ -225,38 +218,24 @@ def one_against_rest(
             never predicted, so the accuracy of `predict` says nothing about the method.
     """
     first, n_classes = tables[0], len(tables[0].class_names)
-    wanted = _checked_sample(sample, n_classes)
+    learned = tuple(range(n_classes)) if sample is None else tuple(sorted(set(sample)))
     rows = [_repeated(table) for table in tables]
     formulas, notes = [DNF.false] * n_classes, [*unlearned(first)]
-    for k in wanted:
-        asked = [YesNo(bits, first.names, labels == k) for bits, labels in rows]
-        if not asked[0].yes.any():
+    for k in learned:
+        of_class = [YesNo(bits, first.names, labels == k) for bits, labels in rows]
+        if not of_class[0].yes.any():
             continue
-        found = ClassRule(DNF.true, ("every row has this class.",)) if asked[0].yes.all() else learn(*asked)
-        formulas[k] = found.formula
-        notes += [f"{first.class_names[k]}: {note}" for note in found.notes]
-    if len(wanted) < n_classes:
-        listed = ", ".join(first.class_names[k] for k in wanted)
-        notes.append(f"a sample of {len(wanted)} of the {n_classes} classes was learned: {listed}.")
-        asked_for = tuple(formulas[k] for k in wanted)
-        return Learned(decide(formulas, first), asked_for, tuple(notes), classes=wanted)
+        rule = ClassRule(DNF.true, ("every row has this class.",)) if of_class[0].yes.all() else learn(*of_class)
+        formulas[k] = rule.formula
+        notes += [f"{first.class_names[k]}: {note}" for note in rule.notes]
+    if len(learned) < n_classes:
+        listed = ", ".join(first.class_names[k] for k in learned)
+        notes.append(f"a sample of {len(learned)} of the {n_classes} classes was learned: {listed}.")
+        return Learned(decide(formulas, first), tuple(formulas[k] for k in learned), tuple(notes), classes=learned)
     return Learned(decide(formulas, first), tuple(formulas), tuple(notes))
 
 
 def _repeated(table: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Return the cut rows with their class numbers, each repeated by its weight."""
-    labels = class_numbers(table)
-    if not (table.weight == np.round(table.weight)).all():
-        raise LogicLensError("this method cannot weigh rows: give weights that are whole numbers, which repeat a row.")
     again = np.repeat(np.arange(len(table)), table.weight.astype(np.intp))
-    return table.boolean()[again], labels[again]
-
-
-def _checked_sample(sample: Sequence[int] | None, n_classes: int) -> tuple[int, ...]:
-    if sample is None:
-        return tuple(range(n_classes))
-    outside = [k for k in sample if not 0 <= k < n_classes]
-    if outside or not len(sample):
-        got = outside[0] if outside else "none"
-        raise LogicLensError(f"sample must hold class numbers from 0 to {n_classes - 1}, got {got}; None learns all.")
-    return tuple(sorted(set(sample)))
+    return table.boolean()[again], class_numbers(table)[again]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,11 +19,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lab.peers.learner import Learned, class_numbers, unlearned
+from lab.peers.truth import answer_formulas
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF
-from logiclens.formula.minimisation import minimise, minimise_complete, row_bits
-from logiclens.formula.truth_table import TruthTable
+from logiclens.formula.minimisation import row_bits
 from logiclens.train.config import threads_for
 
 Layers = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
@@ -52,30 +51,20 @@ class Psi:
     l1: float = 1e-4
     table_concepts: int = 14
 
-    def __post_init__(self) -> None:
-        """Raise for settings that cannot be trained or read."""
-        for name, least in {"fan_in": 1, "epochs": 2, "table_concepts": 1}.items():
-            if getattr(self, name) < least:
-                raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
-        if self.table_concepts > 20:
-            raise LogicLensError(f"table_concepts must be at most 20, got {self.table_concepts}.")
-        if not self.hidden or min(self.hidden) < 1:
-            raise LogicLensError(f"hidden must hold the size of each hidden layer, got {self.hidden}.")
-
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Train on the training rows, choose each network's epoch on the validation rows, and read the formulas."""
-        class_numbers(train)
         class_numbers(validation)
         networks = trained(train, validation, self, seed=seed)
         formulas, notes = [], [*unlearned(train)]
         for k, name in enumerate(train.class_names):
             layers = networks.layers(k)
-            concepts = used_concepts(layers)
-            formulas.append(network_formula(layers, train, table_concepts=self.table_concepts))
-            if len(concepts) > self.table_concepts:
+            used = used_concepts(layers)
+            (formula,), exact = answer_formulas(partial(_answer_column, layers), train, used, self.table_concepts)
+            formulas.append(formula)
+            if not exact:
                 notes.append(
-                    f"{name}: the network reads {len(concepts)} concepts, too many for a complete table; the formula "
-                    "says what its Boolean functions say on the training rows, and may differ elsewhere."
+                    f"{name}: the network reads {len(used)} concepts, too many for a complete table; the formula says "
+                    "what its Boolean functions say on the training rows, and may differ elsewhere."
                 )
 
         def predict(table: ConceptTable) -> NDArray[np.intp]:
@@ -121,7 +110,7 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, see
     masks = [torch.ones_like(weight) for weight in weights]
     best = _Best.of([*weights, *biases])
     rows, answers, share = _inputs(train), _answers(train), _shares(train)
-    held, held_answers, held_share = _inputs(validation), _answers(validation), _shares(validation)
+    seen, seen_answers, seen_share = _inputs(validation), _answers(validation), _shares(validation)
     with threads_for(len(rows) * sum(weight.numel() for weight in weights)):
         for epoch in range(settings.epochs):
             if epoch == settings.epochs // 2:
@@ -134,11 +123,10 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, see
                 for weight, mask in zip(weights, masks, strict=True):
                     weight *= mask
                 if epoch >= settings.epochs // 2:
-                    logits = networks(held)
-                    right = held_share @ ((logits > 0) == (held_answers > 0.5)).to(held_share.dtype)
-                    best.remember(right, _losses(logits, held_answers, held_share))
-    kept = best.kept
-    return PsiNetworks(tuple(kept[: len(weights)]), tuple(kept[len(weights) :]))
+                    logits = networks(seen)
+                    right = seen_share @ ((logits > 0) == (seen_answers > 0.5)).to(seen_share.dtype)
+                    best.remember(right, _losses(logits, seen_answers, seen_share))
+    return PsiNetworks(tuple(best.best[: len(weights)]), tuple(best.best[len(weights) :]))
 
 
 def strongest(weight: Tensor, fan_in: int) -> Tensor:
@@ -163,19 +151,8 @@ def boolean_answers(layers: Layers, rows: NDArray[np.bool_]) -> NDArray[np.bool_
     return rows[:, 0]
 
 
-def network_formula(layers: Layers, observed: ConceptTable, *, table_concepts: int) -> DNF:
-    """Return the formula of the composed Boolean functions.
-
-    Up to `table_concepts` concepts it equals them on every row; with more, on the observed rows.
-    """
-    used = used_concepts(layers)
-    names = [observed.names[j] for j in used]
-    if len(used) > table_concepts:
-        seen = observed.boolean()
-        return minimise(TruthTable.of(seen[:, used], names, boolean_answers(layers, seen))).formula
-    rows = np.zeros((1 << len(used), observed.n_concepts), dtype=np.bool_)
-    rows[:, used] = row_bits(np.arange(1 << len(used)), len(used))
-    return minimise_complete(boolean_answers(layers, rows), names).formula
+def _answer_column(layers: Layers, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return boolean_answers(layers, rows)[:, None]
 
 
 def _depends_on(weight: NDArray[np.float64], bias: float) -> list[int]:
@@ -200,7 +177,7 @@ class _Best:
     """The parameters of each network at its best epoch so far."""
 
     live: Sequence[Tensor]
-    kept: list[Tensor]
+    best: list[Tensor]
     right: Tensor
     loss: Tensor
 
@@ -212,8 +189,8 @@ class _Best:
     def remember(self, right: Tensor, loss: Tensor) -> None:
         better = (right > self.right) | ((right == self.right) & (loss < self.loss))
         self.right, self.loss = torch.where(better, right, self.right), torch.where(better, loss, self.loss)
-        for kept, live in zip(self.kept, self.live, strict=True):
-            kept[better] = live.detach()[better]
+        for best, live in zip(self.best, self.live, strict=True):
+            best[better] = live.detach()[better]
 
 
 def _uniform(shape: tuple[int, int, int], n_inputs: int, generator: torch.Generator) -> Tensor:

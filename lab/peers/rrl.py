@@ -1,9 +1,8 @@
 """RRL, the Rule-based Representation Learner (Wang, Zhang, Liu and Wang, NeurIPS 2021), written from the paper.
 
-Numbers are compared with random bounds (the binarisation layer), logical layers join inputs to conjunctions and
-disjunctions, and a linear layer weighs these rules. A logical weight w in [0, 1] is the degree to which an input
-belongs to a node. The model that predicts is discrete: it uses the weights above one half. Its continuous twin only
-provides the gradient. With an input u:
+A logical layer joins 0/1 concepts and their negations to conjunctions and disjunctions, and a linear layer weighs these
+rules. A logical weight w in [0, 1] is the degree to which an input belongs to a node. The model that predicts is
+discrete: it uses the weights above one half. Its continuous twin only provides the gradient. With an input u:
 
     conjunction   P(∏ (1 − w (1 − u) + ε))          disjunction   1 − P(∏ (1 − w u + ε))          P(v) = 1 / (1 − log v)
 
@@ -18,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,11 +25,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lab.peers.learner import Learned, class_numbers, unlearned
+from lab.peers.truth import answer_formulas
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError
-from logiclens.formula.dnf import DNF
-from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise, minimise_complete, row_bits
-from logiclens.formula.truth_table import TruthTable
 from logiclens.train.config import threads_for
 
 EPSILON = 1e-10
@@ -43,15 +37,13 @@ MEMBER = 0.5
 
 @dataclass(frozen=True)
 class RRL:
-    """RRL on concepts: 0/1 concepts with their negations, others compared with random bounds.
+    """RRL on concepts cut at 0.5, with one logical layer.
 
     One model is trained per penalty. The epoch and penalty with the highest validation accuracy of the discrete model
     are kept; ties go to the larger penalty, then to the lower validation loss.
 
     Args:
-        nodes: nodes of each logical layer, half conjunctions and half disjunctions. A layer after the first reads the
-            layer before it and the inputs of that layer; the linear layer reads all of them.
-        bounds: number of lower and of upper bounds per number, drawn from its range.
+        nodes: nodes of the logical layer, half conjunctions and half disjunctions.
         penalties: weights of the squared logical weights in the loss, descending; the paper tunes this, too.
         epochs: number of epochs; the learning rate falls to three quarters after each quarter of them.
         learning_rate: learning rate of Adam.
@@ -59,94 +51,48 @@ class RRL:
         table_concepts: up to this many concepts a formula is read from the complete truth table.
     """
 
-    nodes: tuple[int, ...] = (64,)
-    bounds: int = 10
+    nodes: int = 64
     penalties: tuple[float, ...] = (1e-3, 1e-4, 1e-5)
     epochs: int = 200
     learning_rate: float = 5e-3
     batch_size: int = 64
     table_concepts: int = 12
 
-    def __post_init__(self) -> None:
-        """Raise for settings that cannot be trained or read."""
-        for name in ("bounds", "epochs", "batch_size", "table_concepts"):
-            if getattr(self, name) < 1:
-                raise LogicLensError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        if self.table_concepts > COMPLETE_CONCEPTS:
-            raise LogicLensError(f"table_concepts must be at most {COMPLETE_CONCEPTS}, got {self.table_concepts}.")
-        if not self.nodes or min(self.nodes) < 2 or any(size % 2 for size in self.nodes):
-            raise LogicLensError(f"nodes must hold an even number of nodes for each logical layer, got {self.nodes}.")
-        if not self.penalties or min(self.penalties) < 0 or any(a <= b for a, b in pairwise(self.penalties)):
-            raise LogicLensError(f"penalties must fall from large to small and not below 0, got {self.penalties}.")
-
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Train on the training rows, choose epoch and penalty on the validation rows, and read the formulas."""
-        class_numbers(train)
-        class_numbers(validation)
-        inputs = Binarisation.of(train, self.bounds, seed=seed)
-        model = trained(inputs, train, validation, self, seed=seed).without_constants(inputs(train.values))
+        model = trained(train, validation, self, seed=seed).without_constants(_inputs(train))
         model = model.never(train.targets().T @ train.weight == 0)
 
         def predict(table: ConceptTable) -> NDArray[np.intp]:
-            return model.classes(inputs(table.with_columns(train.names).values))
+            return model.classes(_inputs(table.with_columns(train.names)))
 
+        def answers(bits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            predicted = model.classes(np.concatenate([bits, ~bits], axis=1))
+            return predicted[:, None] == np.arange(len(train.class_names))
+
+        used = model.used_concepts()
+        formulas, exact = answer_formulas(answers, train, used, self.table_concepts)
         notes = [*unlearned(train), model.summary]
-        formulas = None
-        if inputs.is_boolean:
-            formulas, exact = _formulas(inputs, model, train, self.table_concepts)
-            if not exact:
-                notes.append(
-                    f"it reads {len(used_concepts(inputs, model))} concepts, too many for a complete table; the "
-                    "formulas say what it answers on the training rows, and may differ elsewhere."
-                )
-        else:
-            notes.append("it compares concepts that are numbers with bounds of its own, so there are no formulas.")
+        if not exact:
+            notes.append(
+                f"it reads {len(used)} concepts, too many for a complete table; the formulas say what it answers on "
+                "the training rows, and may differ elsewhere."
+            )
         return Learned(predict, formulas, tuple(notes))
 
 
-@dataclass(frozen=True, eq=False)
-class Binarisation:
-    """The first layer: for 0/1 columns the column and its negation, for others `c > bound` and `c < bound`.
-
-    Args:
-        columns: the column of each input.
-        thresholds: the bound of each input; one half for a 0/1 column.
-        above: whether the input is `c > bound`.
-        is_boolean: whether every column is 0/1.
-    """
-
-    columns: NDArray[np.intp]
-    thresholds: NDArray[np.float64]
-    above: NDArray[np.bool_]
-    is_boolean: bool
-
-    @classmethod
-    def of(cls, table: ConceptTable, n_bounds: int, *, seed: int) -> Binarisation:
-        """Make the inputs for a table's columns; bounds are uniform in the range of a column."""
-        random = np.random.default_rng(seed)
-        columns, thresholds, above, boolean = [], list[float](), list[bool](), True
-        for column, values in enumerate(table.values.T.astype(np.float64)):
-            is_bit = bool(np.isin(values, (0.0, 1.0)).all())
-            boolean &= is_bit
-            lower, upper = (
-                ([0.5], [0.5]) if is_bit else random.uniform(values.min(), values.max(), (2, n_bounds)).tolist()
-            )
-            columns += [column] * (len(lower) + len(upper))
-            thresholds += [*lower, *upper]
-            above += [True] * len(lower) + [False] * len(upper)
-        return cls(np.array(columns, np.intp), np.array(thresholds), np.array(above, np.bool_), boolean)
-
-    def __call__(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return the inputs of each row `[rows, inputs]`."""
-        asked = values[:, self.columns].astype(np.float64)
-        held: NDArray[np.bool_] = np.where(self.above, asked > self.thresholds, asked < self.thresholds)
-        return held
+def _inputs(table: ConceptTable) -> NDArray[np.bool_]:
+    """Return the concepts and their negations, `[rows, 2 * concepts]`."""
+    bits = table.boolean()
+    return np.concatenate([bits, ~bits], axis=1)
 
 
 def conjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """Return the continuous conjunctions `[rows, nodes]` of inputs `[rows, inputs]` by weights `[nodes, inputs]`."""
-    factors = 1 - weight * (1 - inputs[:, None, :])
-    return projected(torch.log(factors + EPSILON).sum(-1))
+    """Return the continuous conjunctions `[rows, nodes]` of 0/1 inputs by weights `[nodes, inputs]`.
+
+    An input of 1 leaves a factor of 1, so the logarithm of the product is one matrix product.
+    """
+    return 1 / (1 - (1 - inputs) @ torch.log(1 - weight + EPSILON).T)
 
 
 def disjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
@@ -154,68 +100,37 @@ def disjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
     return 1 - conjunctions(1 - inputs, weight)
 
 
-def bit_conjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """Return `conjunctions` of 0/1 inputs as one matrix product: an input of 1 leaves a factor of 1."""
-    return projected((1 - inputs) @ torch.log(1 - weight + EPSILON).T)
-
-
-def bit_disjunctions(inputs: Tensor, weight: Tensor) -> Tensor:
-    """Return `disjunctions` of 0/1 inputs."""
-    return 1 - bit_conjunctions(1 - inputs, weight)
-
-
-def projected(log_product: Tensor) -> Tensor:
-    """Return P(v) = 1 / (1 − log v) from log v. It maps (0, 1] to (0, 1]."""
-    return 1 / (1 - log_product)
-
-
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The parameters: the weights of the conjunctions and disjunctions of each logical layer, and the linear layer."""
+    """The parameters: the weights of conjunctions and disjunctions `[nodes, inputs]`, and of the linear layer."""
 
-    conjunction: tuple[Tensor, ...]
-    disjunction: tuple[Tensor, ...]
+    conjunction: Tensor
+    disjunction: Tensor
     linear: Tensor
     bias: Tensor
 
     @classmethod
-    def drawn(cls, n_inputs: int, nodes: tuple[int, ...], n_classes: int, generator: torch.Generator) -> Weights:
+    def drawn(cls, n_inputs: int, nodes: int, n_classes: int, generator: torch.Generator) -> Weights:
         """Draw logical weights below one half, so that the discrete model starts with empty nodes."""
-        layers: list[list[Tensor]] = [[], []]
-        before, width = 0, n_inputs
-        for size in nodes:
-            for kind in layers:
-                weight = MEMBER * torch.rand((size // 2, before + width), generator=generator)
-                kind.append(weight.requires_grad_())
-            before, width = width, size
-        reach = sum(nodes) ** -0.5
-        linear = torch.empty((n_classes, sum(nodes))).uniform_(-reach, reach, generator=generator).requires_grad_()
-        return cls(tuple(layers[0]), tuple(layers[1]), linear, torch.zeros(n_classes, requires_grad=True))
+        both, either = (MEMBER * torch.rand((nodes // 2, n_inputs), generator=generator) for _ in range(2))
+        linear = torch.empty((n_classes, nodes)).uniform_(-(nodes**-0.5), nodes**-0.5, generator=generator)
+        return cls(*(each.requires_grad_() for each in (both, either, linear, torch.zeros(n_classes))))
 
     @property
-    def logical(self) -> list[Tensor]:
-        """Return the weights that lie in [0, 1]."""
-        return [*self.conjunction, *self.disjunction]
+    def parameters(self) -> list[Tensor]:
+        """Return all parameters."""
+        return [self.conjunction, self.disjunction, self.linear, self.bias]
 
     def continuous(self, inputs: Tensor) -> Tensor:
         """Return Ŷ: the scores `[rows, classes]` of the continuous model."""
-        before, layer, rules = inputs[:, :0], inputs, []
-        for depth, (both, either) in enumerate(zip(self.conjunction, self.disjunction, strict=True)):
-            read = torch.cat([before, layer], dim=1)
-            nodes = (conjunctions, disjunctions) if depth else (bit_conjunctions, bit_disjunctions)
-            before, layer = layer, torch.cat([nodes[0](read, both), nodes[1](read, either)], dim=1)
-            rules.append(layer)
+        rules = [conjunctions(inputs, self.conjunction), disjunctions(inputs, self.disjunction)]
         return torch.cat(rules, dim=1) @ self.linear.T + self.bias
 
     def discrete(self) -> DiscreteRRL:
         """Return the current discrete model."""
-        conjunction, disjunction = (
-            tuple((weight.detach() > MEMBER).numpy() for weight in kind)
-            for kind in (self.conjunction, self.disjunction)
-        )
-        return DiscreteRRL(
-            conjunction, disjunction, self.linear.detach().double().numpy(), self.bias.detach().double().numpy()
-        )
+        both, either = ((weight.detach() > MEMBER).numpy() for weight in (self.conjunction, self.disjunction))
+        linear, bias = (weight.detach().double().numpy() for weight in (self.linear, self.bias))
+        return DiscreteRRL(both, either, linear, bias)
 
     def grafted_step(self, inputs: Tensor, labels: Tensor, weight: Tensor) -> None:
         """Add the gradient of the loss at the discrete output, passed through the continuous model."""
@@ -229,21 +144,17 @@ class Weights:
 class DiscreteRRL:
     """The discrete model: which inputs belong to which node, and the weights of the rules `[classes, rules]`."""
 
-    conjunction: tuple[NDArray[np.bool_], ...]
-    disjunction: tuple[NDArray[np.bool_], ...]
+    conjunction: NDArray[np.bool_]
+    disjunction: NDArray[np.bool_]
     linear: NDArray[np.float64]
     bias: NDArray[np.float64]
 
     def rules(self, inputs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return on which row which node of any layer is true `[rows, rules]`; an empty conjunction is always true."""
-        before, layer, rules = inputs[:, :0], inputs, []
-        for both, either in zip(self.conjunction, self.disjunction, strict=True):
-            read = np.concatenate([before, layer], axis=1)
-            # Counts are exact in float32, and its products are fast.
-            missing, present = (~read).astype(np.float32) @ both.T, read.astype(np.float32) @ either.T
-            before, layer = layer, np.concatenate([missing == 0, present > 0], axis=1)
-            rules.append(layer)
-        return np.concatenate(rules, axis=1)
+        """Return on which row which node is true `[rows, rules]`; an empty conjunction is always true."""
+        # Counts are exact in float32, and its products are fast.
+        missing = (~inputs).astype(np.float32) @ self.conjunction.T
+        present = inputs.astype(np.float32) @ self.disjunction.T
+        return np.concatenate([missing == 0, present > 0], axis=1)
 
     def scores(self, inputs: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return Ȳ: the scores `[rows, classes]`."""
@@ -266,95 +177,59 @@ class DiscreteRRL:
         """Return the same model without the possibility to predict these classes."""
         return replace(self, bias=np.where(classes, -np.inf, self.bias))
 
-    def used_inputs(self) -> NDArray[np.intp]:
-        """Return the inputs that reach a class through some rule."""
-        needed = (self.linear != 0).any(axis=0)
-        sizes = [len(both) + len(either) for both, either in zip(self.conjunction, self.disjunction, strict=True)]
-        layers = np.split(needed, np.cumsum(sizes)[:-1])
-        n_inputs = self.conjunction[0].shape[1]
-        reached = [np.zeros(n_inputs, dtype=np.bool_), *(layer.copy() for layer in layers)]
-        for depth in range(len(layers), 0, -1):
-            members = np.concatenate([self.conjunction[depth - 1], self.disjunction[depth - 1]])
-            read = members[reached[depth]].any(axis=0)
-            reached[depth - 1] |= read[len(read) - len(reached[depth - 1]) :]
-            if depth > 1:
-                reached[depth - 2] |= read[: len(reached[depth - 2])]
-        return np.flatnonzero(reached[0])
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Return the inputs of the rules that decide, `[rules, inputs]`."""
+        return np.concatenate([self.conjunction, self.disjunction])[(self.linear != 0).any(axis=0)]
+
+    def used_concepts(self) -> NDArray[np.intp]:
+        """Return the concepts that reach a class through some rule."""
+        return np.flatnonzero(np.logical_or(*np.split(self.used.any(axis=0), 2)))
 
     @property
     def summary(self) -> str:
         """Return a sentence about the length that the paper counts: rules and their inputs."""
-        pairs = zip(self.conjunction, self.disjunction, strict=True)
-        members = np.concatenate([kind.sum(axis=1) for pair in pairs for kind in pair])
-        used = (self.linear != 0).any(axis=0)
-        edges = int(members[used].sum())
-        return f"{int(used.sum())} weighted rules with {edges} inputs in all decide."
+        return f"{len(self.used)} weighted rules with {int(self.used.sum())} inputs in all decide."
 
 
-def trained(
-    inputs: Binarisation, train: ConceptTable, validation: ConceptTable, settings: RRL, *, seed: int
-) -> DiscreteRRL:
+def trained(train: ConceptTable, validation: ConceptTable, settings: RRL, *, seed: int) -> DiscreteRRL:
     """Return the best discrete model over penalties and epochs."""
-    held, held_labels = inputs(validation.values), class_numbers(validation)
+    inputs, labels = _inputs(validation), class_numbers(validation)
     share = validation.weight / validation.weight.sum()
-    best, best_score = None, (-1.0, 0, 0.0)
-    for order, penalty in enumerate(settings.penalties):
-        for model in _epochs(inputs, train, settings, penalty, seed):
-            scores = torch.from_numpy(model.scores(held))
-            loss = F.cross_entropy(scores, torch.from_numpy(np.array(held_labels)), reduction="none").numpy()
-            right = float(share @ (scores.argmax(dim=1).numpy() == held_labels))
-            score = (round(right, 12), -order, -float(share @ loss))
-            if best is None or score > best_score:
-                best, best_score = model, score
-    if best is None:
-        raise LogicLensError("RRL needs at least one penalty and one epoch to choose from.")
-    return best
+
+    def rank(order: int, model: DiscreteRRL) -> tuple[float, int, float]:
+        scores = torch.from_numpy(model.scores(inputs))
+        loss = F.cross_entropy(scores, torch.from_numpy(np.array(labels)), reduction="none").numpy()
+        right = float(share @ (scores.argmax(dim=1).numpy() == labels))
+        return round(right, 12), -order, -float(share @ loss)
+
+    candidates = (
+        (order, model)
+        for order, penalty in enumerate(settings.penalties)
+        for model in _epochs(train, settings, penalty, seed)
+    )
+    return max(candidates, key=lambda candidate: rank(*candidate))[1]
 
 
-def _epochs(
-    inputs: Binarisation, train: ConceptTable, settings: RRL, penalty: float, seed: int
-) -> Iterator[DiscreteRRL]:
+def _epochs(train: ConceptTable, settings: RRL, penalty: float, seed: int) -> Iterator[DiscreteRRL]:
     """Train with one penalty and yield the discrete model after each epoch."""
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.from_numpy(inputs(train.values).astype(np.float32))
+    rows = torch.from_numpy(_inputs(train).astype(np.float32))
     labels = torch.from_numpy(np.array(class_numbers(train), dtype=np.int64))
     weight = torch.from_numpy((train.weight / train.weight.mean()).astype(np.float32))
     model = Weights.drawn(rows.shape[1], settings.nodes, len(train.class_names), generator)
-    parameters = [*model.logical, model.linear, model.bias]
-    optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate)
+    logical = model.parameters[:2]
+    optimizer = torch.optim.Adam(model.parameters, lr=settings.learning_rate)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, max(settings.epochs // 4, 1), gamma=0.75)
-    with threads_for(settings.batch_size * sum(each.numel() for each in parameters)):
+    with threads_for(settings.batch_size * sum(each.numel() for each in model.parameters)):
         for _ in range(settings.epochs):
             for batch in torch.split(torch.randperm(len(rows), generator=generator), settings.batch_size):
                 optimizer.zero_grad()
                 model.grafted_step(rows[batch], labels[batch], weight[batch] / len(batch))
-                squares = torch.stack([logical.square().sum() for logical in model.logical])
-                torch.autograd.backward(penalty * squares.sum())
+                torch.autograd.backward(penalty * torch.stack([each.square().sum() for each in logical]).sum())
                 optimizer.step()
                 with torch.no_grad():
-                    for logical in model.logical:
-                        logical.clamp_(0, 1)
+                    for each in logical:
+                        each.clamp_(0, 1)
             scheduler.step()
             yield model.discrete()
-
-
-def used_concepts(inputs: Binarisation, model: DiscreteRRL) -> NDArray[np.intp]:
-    """Return the columns that reach a class through some rule."""
-    return np.unique(inputs.columns[model.used_inputs()])
-
-
-def _formulas(
-    inputs: Binarisation, model: DiscreteRRL, train: ConceptTable, table_concepts: int
-) -> tuple[tuple[DNF, ...], bool]:
-    """Return for each class when the model predicts it, and whether that is exact or holds on training rows only."""
-    used = used_concepts(inputs, model)
-    names = [train.names[column] for column in used]
-    if len(used) > table_concepts:
-        seen = train.boolean()
-        said = model.classes(inputs(seen))
-        tables = (TruthTable.of(seen[:, used], names, said == k) for k in range(len(train.class_names)))
-        return tuple(minimise(table).formula for table in tables), False
-    rows = np.zeros((1 << len(used), train.n_concepts), dtype=np.bool_)
-    rows[:, used] = row_bits(np.arange(1 << len(used)), len(used))
-    said = model.classes(inputs(rows))
-    return tuple(minimise_complete(said == k, names).formula for k in range(len(train.class_names))), True

@@ -26,7 +26,7 @@ from lab.peers.learner import (
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
+from logiclens.formula.minimisation import minimise_complete, row_bits, simplify
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,6 @@ class Figs:
     max_rules: int = 12
     sample: tuple[int, ...] | None = None
 
-    def __post_init__(self) -> None:
-        """Raise for sums whose truth table is too large."""
-        if not 1 <= self.max_rules <= COMPLETE_CONCEPTS:
-            raise LogicLensError(f"max_rules must be 1 to {COMPLETE_CONCEPTS}, got {self.max_rules}.")
-
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Learn from training and validation rows together: nothing is chosen on the latter."""
 
@@ -194,15 +189,6 @@ class BRLSettings:
     list_width: float = 1
     chains: int = 3
     iterations: int = 50_000
-
-    def __post_init__(self) -> None:
-        """Raise for settings that cannot be sampled."""
-        if not 0 < self.min_support <= 1:
-            raise LogicLensError(f"min_support must lie in (0, 1], got {self.min_support}.")
-        # With fewer steps none is left after the first half.
-        for name, least in {"max_width": 1, "chains": 1, "iterations": 4}.items():
-            if getattr(self, name) < least:
-                raise LogicLensError(f"{name} must be at least {least}, got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
-from typing import Literal as OneOf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from lab.peers.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, quoted
 from logiclens.explain.candidates import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.train.loss import class_factors
@@ -31,26 +28,19 @@ class Tree:
     Args:
         max_depth: maximum number of concepts on a path; None: no limit.
         max_leaf_nodes: maximum number of leaves, grown best first; None: no limit.
-        class_weight: one factor per class, or `"balanced"` for factors inverse to the weight of the classes.
+        balanced: whether every class has the same weight.
     """
 
     max_depth: int | None = 5
     max_leaf_nodes: int | None = None
-    class_weight: Sequence[float] | OneOf["balanced"] | None = None
-
-    def __post_init__(self) -> None:
-        """Raise for a tree that cannot split."""
-        for name, least in {"max_depth": 1, "max_leaf_nodes": 2}.items():
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or value < least):
-                raise LogicLensError(f"{name} must be None or a whole number from {least}, got {quoted(value)}.")
+    balanced: bool = False
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Grow the tree; `seed` orders concepts that split equally well."""
         rows = together(train, validation)
         labels = class_numbers(rows)
         # Not scikit-learn's "balanced", which counts rows and ignores their weight.
-        factor = np.ones(len(rows)) if self.class_weight is None else class_factors(self.class_weight, rows)[labels]
+        factor = class_factors("balanced", rows)[labels] if self.balanced else np.ones(len(rows))
         tree = DecisionTreeClassifier(
             max_depth=self.max_depth, max_leaf_nodes=self.max_leaf_nodes, random_state=seed
         ).fit(rows.boolean(), labels, sample_weight=summable_weight(rows.weight, factor))
@@ -111,7 +101,7 @@ def _leafless(formulas: Sequence[DNF], rows: ConceptTable) -> tuple[str, ...]:
     return (f"no leaf predicts {count} of the {len(formulas)} classes: their formula is False.",) if count else ()
 
 
-SMALL_TREES = tuple(Tree(None, leaves, "balanced") for leaves in range(2, 9))
+SMALL_TREES = tuple(Tree(None, leaves, balanced=True) for leaves in range(2, 9))
 """Trees of at most 2 to 8 leaves, of any depth, in which every class has the same weight."""
 
 

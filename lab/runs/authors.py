@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal as OneOf
 
 import numpy as np
 import torch
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 
+from lab.runs.tasks import NetworkSettings
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.errors import LogicLensError, quoted
+from logiclens.errors import LogicLensError
 from logiclens.explain.reading import read
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
@@ -38,31 +38,23 @@ ENCODER_HIDDEN, ENCODER_TEMPERATURE = (100, 50), 5_000.0
 
 
 def train_as_authors(
-    train: ConceptTable,
-    *,
-    hidden: Sequence[int],
-    temperature: float,
-    penalty_weight: float,
-    epochs: int,
-    batch_size: int | None,
-    seed: int,
+    train: ConceptTable, settings: NetworkSettings, *, batch_size: int | None, seed: int
 ) -> EntropyNet:
     """Train a network on rows with one class each, soft or Boolean, all with the same weight.
 
     `batch_size` None means the full batch; the last batch may be smaller.
     """
     labels = single_labels(train)
-    if epochs < 1 or (batch_size is not None and batch_size < 1):
-        raise LogicLensError(f"epochs and batch_size must be at least 1, got {epochs} and {batch_size}.")
     network = untrained(
-        train.n_concepts, len(train.class_names), hidden, temperature=temperature, generator=_seeded(seed)
-    )
+        train.n_concepts, len(train.class_names), settings.hidden, temperature=settings.temperature,
+        generator=_seeded(seed),
+    )  # fmt: skip
     concepts = torch.tensor(np.array(train.values), dtype=torch.float32)
     answers = torch.tensor(np.array(labels))
     at_a_time = len(train) if batch_size is None else min(batch_size, len(train))
     batches = list(zip(torch.split(concepts, at_a_time), torch.split(answers, at_a_time), strict=True))
     with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
-        _train(network, batches, penalty_weight, epochs)
+        _train(network, batches, settings.penalty_weight, settings.epochs)
     return network
 
 
@@ -144,7 +136,6 @@ def _seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-Score = OneOf["macro_f1", "accuracy"]
 Words = NDArray[np.uint64]
 
 CUT = 0.5
@@ -160,63 +151,22 @@ class Aggregation:
     Args:
         top_k: number of minterms to consider, best first.
         exact_only: whether a literal is dropped only if the score without it is exactly 1 (their `max_accuracy`).
-        score: macro-F1 over yes and no, or accuracy.
-        max_minterm: number of concepts in a minterm, those with the largest attention, relevant or not, written from
-            the largest attention down. None: the relevant concepts, from the smallest attention up.
-        logit_cut: the network says yes to a class if its output is above this.
-        reduced_on: the rows on which literals are dropped: the kept local rows, or the scored rows.
     """
 
     top_k: int = 10
     exact_only: bool = False
-    score: Score = "macro_f1"
-    max_minterm: int | None = None
-    logit_cut: float = 0.5
-    reduced_on: OneOf["kept", "scored"] = "kept"
-
-    def __post_init__(self) -> None:
-        """Raise for settings that give no rule at all."""
-        if self.top_k < 1 or (self.max_minterm is not None and self.max_minterm < 1):
-            raise LogicLensError(f"top_k and max_minterm must be at least 1, got {self.top_k} and {self.max_minterm}.")
-        if self.score not in ("macro_f1", "accuracy") or self.reduced_on not in ("kept", "scored"):
-            raise LogicLensError(
-                f"score must be 'macro_f1' or 'accuracy' and reduced_on 'kept' or 'scored', got {quoted(self.score)} "
-                f"and {quoted(self.reduced_on)}."
-            )
-
-
-@dataclass(frozen=True)
-class Step:
-    """One minterm in the order of aggregation.
-
-    Attributes:
-        minterm: the concepts of a row, in written order.
-        alone: its score on the scored rows.
-        reduced: the literals that remain after dropping.
-        together: the score of the running disjunction with it; None if that is constant, which is skipped.
-        taken: whether that score was better than all before.
-    """
-
-    minterm: Cube
-    alone: float
-    reduced: Cube
-    together: float | None
-    taken: bool
 
 
 @dataclass(frozen=True)
 class ClassRules:
-    """The formula of a class and how it was found.
+    """The formula of a class; if nothing was found it is `DNF.false`, and `reason` says why.
 
-    If nothing was found the formula is `DNF.false`; the authors' scripts count such a class as 0 in accuracy, fidelity
-    and complexity, which differs from the scores of `False`.
+    The authors' scripts count such a class as 0 in accuracy, fidelity and complexity, which differs from the scores of
+    `False`.
     """
 
     formula: DNF
-    found: bool
-    score: float
-    reason: str
-    trace: tuple[Step, ...] = ()
+    reason: str = ""
 
 
 def aggregate_as_authors(
@@ -225,33 +175,20 @@ def aggregate_as_authors(
     """Return the rules of each class: minterms of local rows, chosen by their score on the scored rows."""
     aggregation = Aggregation() if aggregation is None else aggregation
     labels, scored_labels = single_labels(local_rows), single_labels(scored_rows)
-    if local_rows.names != scored_rows.names or local_rows.class_names != scored_rows.class_names:
-        raise LogicLensError("local and scored rows must have the same concepts and classes, in one order.")
     bits = local_rows.values > CUT
     table = ConceptTable(bits, local_rows.names, labels, local_rows.class_names)
     reading = read(network, table, "threshold", output="logits")
-    if reading.n_heads != len(local_rows.class_names):
-        raise LogicLensError(
-            f"the authors' method needs a head for each of the {len(local_rows.class_names)} classes, the network has "
-            f"{reading.n_heads}."
-        )
     scored_words = pack_columns((scored_rows.values > CUT).T)
     result = []
     for target in range(reading.n_heads):
-        yes = labels == target
-        kept = (reading.logits[:, target] > aggregation.logit_cut) == yes
-        scored = _ScoredRows(scored_words, scored_labels == target, aggregation.score)
-        columns = _columns(reading.relevance[target], aggregation.max_minterm)
-        result.append(_rules(bits[kept], yes[kept], columns, scored, local_rows.names, aggregation))
+        yes, relevance = labels == target, reading.relevance[target]
+        agrees = (reading.logits[:, target] > CUT) == yes
+        # The relevant concepts from the smallest attention up: in this order literals are written, and dropped.
+        order = np.argsort(relevance, kind="stable")
+        columns = order[relevance[order] > CUT]
+        scored = _ScoredRows(scored_words, scored_labels == target)
+        result.append(_rules(bits[agrees], yes[agrees], columns, scored, local_rows.names, aggregation))
     return tuple(result)
-
-
-def _columns(relevance: NDArray[np.float64], max_minterm: int | None) -> NDArray[np.intp]:
-    """Return the concepts of a class's minterms, in the order in which they are written (and dropped)."""
-    if max_minterm is not None:
-        return np.argsort(-relevance, kind="stable")[:max_minterm]
-    order = np.argsort(relevance, kind="stable")
-    return order[relevance[order] > CUT]
 
 
 def _rules(
@@ -265,60 +202,43 @@ def _rules(
     """Return the rules of one class from the rows on which label and network agree."""
     n_yes, n_no = int(yes.sum()), int((~yes).sum())
     if min(n_yes, n_no) < 2:
-        reason = f"label and network agree on {n_yes} rows of the class and on {n_no} others: both must be at least 2."
-        return ClassRules(DNF.false, False, 0.0, reason)
+        return ClassRules(
+            DNF.false,
+            f"label and network agree on {n_yes} rows of the class and on {n_no} others: both must be at least 2.",
+        )
     positive = bits[yes][:, columns]
     minterms = positive[np.sort(distinct(positive)[0])]
     alone = scored.minterm_scores(minterms, columns)
-    best = np.argsort(-alone, kind="stable")[: aggregation.top_k]
-    judged = scored
-    if aggregation.reduced_on == "kept":
-        judged = _ScoredRows(pack_columns(bits.T), yes, aggregation.score)
-    # Reducing a rule does not depend on the others, so only rules that can be taken are reduced.
-    kept = judged.reduced(minterms[best], columns, exact_only=aggregation.exact_only)
-    everything = np.ones(len(columns), dtype=np.bool_)
-    fires = scored.fires(minterms[best], columns, kept)
-    candidates = [
-        _Candidate(
-            _cube(columns, minterm, everything, names), score, _cube(columns, minterm, literals, names), fires[m]
+    best = minterms[np.argsort(-alone, kind="stable")[: aggregation.top_k]]
+    # Literals are dropped on the local rows; reducing a rule does not depend on the others.
+    remaining = _ScoredRows(pack_columns(bits.T), yes).reduced(best, columns, exact_only=aggregation.exact_only)
+    cubes = [
+        Cube(
+            Literal(names[j], bool(value)) for j, value, stays in zip(columns, minterm, literals, strict=True) if stays
         )
-        for m, (minterm, literals, score) in enumerate(zip(minterms[best], kept, alone[best].tolist(), strict=True))
+        for minterm, literals in zip(best, remaining, strict=True)
     ]
-    return _aggregate(candidates, scored)
+    return _aggregate(cubes, scored.fires(best, columns, remaining), scored)
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A minterm with its score, its remaining literals, and the scored rows on which these hold."""
-
-    minterm: Cube
-    alone: float
-    reduced: Cube
-    fires: Words
-
-
-def _aggregate(candidates: Sequence[_Candidate], scored: _ScoredRows) -> ClassRules:
+def _aggregate(cubes: Sequence[Cube], fires: Words, scored: _ScoredRows) -> ClassRules:
     """OR rule after rule; a rule without gain stays in the running disjunction, as in the authors' scripts."""
     running: list[Cube] = []
     fired = np.zeros_like(scored.valid)
-    formula, best, constant = DNF.false, 0.0, False
-    trace = []
-    for candidate in candidates:
-        running.append(candidate.reduced)
-        fired = fired | candidate.fires
-        # Nothing is removed from a constant running disjunction, so it stays constant.
-        constant = constant or (np.array_equal(fired, scored.valid) and simplified(DNF(running)) == DNF.true)
-        together = None if constant else float(scored.scores(fired[None])[0])
-        taken = together is not None and together > best
-        if taken and together is not None:
-            formula, best = simplified(DNF(running)), together
+    formula, best = DNF.false, 0.0
+    for cube, firing in zip(cubes, fires, strict=True):
+        running.append(cube)
+        fired = fired | firing
+        if np.array_equal(fired, scored.valid) and simplified(DNF(running)) == DNF.true:
+            # Nothing is removed from a constant running disjunction, so it stays constant.
+            break
+        score = float(scored.scores(fired[None])[0])
+        if score > best:
+            formula, best = simplified(DNF(running)), score
             running = list(formula.cubes)
-        trace.append(Step(candidate.minterm, candidate.alone, candidate.reduced, together, taken))
-    if best == 0:
-        return ClassRules(
-            DNF.false, False, 0.0, "no rule is right on any scored row, or all are constant.", tuple(trace)
-        )
-    return ClassRules(formula, True, best, "found", tuple(trace))
+    return (
+        ClassRules(formula) if best else ClassRules(formula, "no rule is right on any scored row, or all are constant.")
+    )
 
 
 def simplified(formula: DNF) -> DNF:
@@ -338,18 +258,16 @@ def simplified(formula: DNF) -> DNF:
 class _ScoredRows:
     """Packed Boolean rows with a yes or no each; evaluates and scores minterms, 64 rows per word."""
 
-    def __init__(self, words: Words, yes: NDArray[np.bool_], score: Score) -> None:
-        self.words, self.score = words, score
+    def __init__(self, words: Words, yes: NDArray[np.bool_]) -> None:
+        self.words = words
         self.n_rows, self.n_yes = len(yes), int(yes.sum())
         self.yes, self.valid = pack_columns(np.stack([yes, np.ones_like(yes)]))
 
     def scores(self, fires: Words) -> NDArray[np.float64]:
-        """Return the score of each row of `fires` `[formulas, words]`."""
+        """Return the macro-F1 of each row of `fires` `[formulas, words]`."""
         said = np.bitwise_count(fires).sum(axis=-1, dtype=np.int64)
         both = np.bitwise_count(fires & self.yes).sum(axis=-1, dtype=np.int64)
         wrong, missed = said - both, self.n_yes - both
-        if self.score == "accuracy":
-            return np.asarray((self.n_rows - wrong - missed) / self.n_rows, dtype=np.float64)
         return macro_f1_of_counts(both, missed, wrong, self.n_rows - self.n_yes - wrong)
 
     def minterm_scores(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -389,11 +307,3 @@ class _ScoredRows:
         flip = np.where(minterms[:, i], np.uint64(0), ~np.uint64(0))[:, None]
         holds: Words = self.words[columns[i]] ^ flip
         return holds
-
-
-def _cube(columns: NDArray[np.intp], values: NDArray[np.bool_], kept: NDArray[np.bool_], names: Sequence[str]) -> Cube:
-    return Cube(
-        Literal(names[j], value)
-        for j, value, stays in zip(columns.tolist(), values.tolist(), kept.tolist(), strict=True)
-        if stays
-    )

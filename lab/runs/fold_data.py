@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,6 @@ from logiclens.concepts.concept_table import ConceptTable
 from logiclens.concepts.splits import Fold, folds
 from logiclens.errors import LogicLensError
 from logiclens.nn.encoders import ResNet10
-from logiclens.storage import open_whole
 from logiclens.train.encoder import EncoderConfig, encode, fit_encoder
 
 VERSION = 1
@@ -83,10 +83,10 @@ class Encoding:
     @property
     def spec(self) -> EncoderSpec:
         """Return the encoder of the task."""
-        found = SPECS[self.task.dataset, self.protocol]
-        if self.epochs is None or found.kind != "resnet10":
-            return found
-        return replace(found, config=replace(found.config, epochs=self.epochs))
+        spec = SPECS[self.task.dataset, self.protocol]
+        if self.epochs is None or spec.kind != "resnet10":
+            return spec
+        return replace(spec, config=replace(spec.config, epochs=self.epochs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Part:
     """One encoder: the rows it is trained on and the rows it predicts."""
 
     train: Rows
-    asked: Rows
+    predicted: Rows
 
 
 def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> ConceptTable:
@@ -102,7 +102,7 @@ def predicted_concepts(encoding: Encoding, dataset: Dataset, rows: Fold) -> Conc
     annotated = dataset.concepts(dataset.all_rows)
     values = np.full(annotated.values.shape, np.nan, dtype=np.float32)
     for part in concept_parts(encoding, dataset, rows):
-        values[part.asked] = _predictions(encoding, dataset, part, "concepts").asked
+        values[part.predicted] = _predictions(encoding, dataset, part, "concepts").rows
     return annotated.with_values(values)
 
 
@@ -149,7 +149,7 @@ def _script_rows(encoding: Encoding, dataset: Dataset, rows: Fold) -> Rows:
 class Predictions:
     """The predictions of an encoder on the rows it was asked about, and on the rows of a final test, if any."""
 
-    asked: NDArray[np.float32]
+    rows: NDArray[np.float32]
     final: NDArray[np.float32]
 
 
@@ -165,38 +165,42 @@ def _predictions(encoding: Encoding, dataset: Dataset, part: Part, what: Literal
         targets, one_of = np.eye(len(dataset.class_names), dtype=np.float32)[dataset.labels], True
     spec = replace(spec, config=replace(spec.config, task="multiclass" if one_of else "multilabel"))
     key = _key(dataset, part, targets, spec, seed)
-    kept = encoding.cache / f"{dataset.name}-{what}-{key}.npz"
-    if not kept.exists():
+    file = encoding.cache / f"{dataset.name}-{what}-{key}.npz"
+    if not file.exists():
         encoding.cache.mkdir(parents=True, exist_ok=True)
-        _keep(kept, _asked(dataset, part, targets, spec, seed, kept.with_suffix(".part")))
-    with np.load(kept, allow_pickle=False) as arrays:
+        said = _encoded(dataset, part, targets, spec, seed, file.with_suffix(".part"))
+        # Written under another name first: two processes may make the same file.
+        new = file.with_name(f"{os.getpid()}-{file.name}")
+        np.savez_compressed(new, asked=said.rows.astype(np.float16), final=said.final.astype(np.float16))
+        new.replace(file)
+    with np.load(file, allow_pickle=False) as arrays:
         return Predictions(arrays["asked"].astype(np.float32), arrays["final"].astype(np.float32))
 
 
-def _asked(
+def _encoded(
     dataset: Dataset, part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int, checkpoint: Path
 ) -> Predictions:
     inputs = prepared_inputs(dataset, part.train)
     if spec.kind == "authors":
-        return _asked_as_authors(np.asarray(inputs, dtype=np.float32), part, targets, spec, seed)
+        return _encoded_as_authors(np.asarray(inputs, dtype=np.float32), part, targets, spec, seed)
     encoder = _encoder(spec, inputs.shape[1:], targets.shape[1], seed)
-    wanted = targets[part.train] if spec.config.task == "multilabel" else targets[part.train].argmax(axis=1)
-    fit_encoder(encoder, inputs[part.train], wanted, spec.config, seed=seed, checkpoint=checkpoint)
+    truth = targets[part.train] if spec.config.task == "multilabel" else targets[part.train].argmax(axis=1)
+    fit_encoder(encoder, inputs[part.train], truth, spec.config, seed=seed, checkpoint=checkpoint)
     final = np.zeros((0, targets.shape[1]), dtype=np.float32)
     if dataset.final is not None:
         final = encode(encoder, prepared_inputs(dataset.final, None), task=spec.config.task)
-    said = Predictions(encode(encoder, inputs[part.asked], task=spec.config.task), final)
+    said = Predictions(encode(encoder, inputs[part.predicted], task=spec.config.task), final)
     checkpoint.unlink(missing_ok=True)
     return said
 
 
-def _asked_as_authors(
+def _encoded_as_authors(
     inputs: NDArray[np.float32], part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int
 ) -> Predictions:
     """Shift logits so that the scripts' threshold of 0.5 on logits becomes our threshold of 0.5 on probabilities."""
     encoder = encoder_as_authors(inputs[part.train], targets[part.train], epochs=spec.config.epochs, seed=seed)
     with torch.no_grad():
-        logits = encoder(torch.tensor(inputs[part.asked]))
+        logits = encoder(torch.tensor(inputs[part.predicted]))
     said = torch.sigmoid(logits - SCRIPT_CUT).numpy()
     return Predictions(said, np.zeros((0, targets.shape[1]), dtype=np.float32))
 
@@ -224,7 +228,7 @@ def _encoder(spec: EncoderSpec, shape: tuple[int, ...], n_outputs: int, seed: in
 
 def _key(dataset: Dataset, part: Part, targets: NDArray[np.float32], spec: EncoderSpec, seed: int) -> str:
     digest = hashlib.sha256(json.dumps([VERSION, asdict(spec), seed]).encode())
-    for array in (part.train, part.asked, targets):
+    for array in (part.train, part.predicted, targets):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(_inputs_hash(dataset))
     return digest.hexdigest()[:24]
@@ -232,14 +236,9 @@ def _key(dataset: Dataset, part: Part, targets: NDArray[np.float32], spec: Encod
 
 @lru_cache(maxsize=4)
 def _inputs_hash(dataset: Dataset) -> bytes:
-    given = dataset.inputs
-    array = given.to_numpy(dtype=np.float64) if isinstance(given, pd.DataFrame) else given
+    inputs = dataset.inputs
+    array = inputs.to_numpy(dtype=np.float64) if isinstance(inputs, pd.DataFrame) else inputs
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).digest()
-
-
-def _keep(path: Path, said: Predictions) -> None:
-    with open_whole(path) as file:
-        np.savez_compressed(file, asked=said.asked.astype(np.float16), final=said.final.astype(np.float16))
 
 
 @dataclass(frozen=True)
@@ -260,18 +259,10 @@ class Source:
     seed: int = 42
     encoder_epochs: int | None = None
 
-    def absolute(self) -> Source:
-        """Return the source with absolute paths, for a worker with another working directory."""
-        return replace(self, data=None if self.data is None else self.data.absolute(), cache=self.cache.absolute())
-
 
 @dataclass(frozen=True, eq=False)
 class FoldData:
-    """One fold of a task under a protocol.
-
-    `final` are rows that no fold uses, predicted by the encoder of the test rows. `family` returns the folds whose
-    networks can be trained in one pass with this one.
-    """
+    """One fold of a task under a protocol. `final` are rows that no fold uses, predicted as the test rows are."""
 
     task: Task
     protocol: Protocol
@@ -284,11 +275,6 @@ class FoldData:
     encoding: Encoding
     seed: int
     final: ConceptTable | None = None
-    family: Callable[[], Sequence[FoldData]] | None = None
-
-    def siblings(self) -> Sequence[FoldData]:
-        """Return the folds of the family, which includes this one."""
-        return [self] if self.family is None else self.family()
 
     @property
     def both(self) -> ConceptTable:
@@ -308,8 +294,7 @@ def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -
     train, validation, test = (table.take(part) for part in (rows.train, rows.validation, rows.test))
     final = final_concepts(encoding, dataset, rows) if task.encoded and dataset.final is not None else None
     seed = source.seed + number
-    family = partial(all_folds, source, task_name, protocol)
-    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final, family)
+    return FoldData(task, protocol, number, rows, dataset, train, validation, test, encoding, seed, final)
 
 
 @lru_cache(maxsize=2)

@@ -69,12 +69,12 @@ def _same(learner: Learner) -> Callable[[FoldData], Learned]:
 
 def _direct(fold: FoldData) -> Learned:
     """Predict with g: X → Y, the encoder trained on the classes directly."""
-    said = predicted_classes(fold.encoding, fold.dataset, fold.rows)
+    predicted = predicted_classes(fold.encoding, fold.dataset, fold.rows)
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:
         if table is not fold.test and table is not fold.final:
             raise LogicLensError("the encoder that predicts classes was asked about the test rows only.")
-        classes: NDArray[np.intp] = (said.asked if table is fold.test else said.final).argmax(axis=1)
+        classes: NDArray[np.intp] = (predicted.rows if table is fold.test else predicted.final).argmax(axis=1)
         return classes
 
     return Learned(predict, seconds=float("nan"))
@@ -134,10 +134,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
     """Return the methods of these names or groups: `ours`, `simplest`, `rules`, `reference`, `black-box`, `all`."""
-    asked: dict[str, Method] = {}
+    groups = {**GROUPS, "all": tuple(METHODS), **{name: (name,) for name in METHODS}}
+    chosen: set[str] = set()
     for name in names:
-        if name != "all" and name not in METHODS and name not in GROUPS:
-            raise LogicLensError(unknown("method", name, (*METHODS, *GROUPS, "all")))
-        for one in METHODS if name == "all" else GROUPS.get(name, (name,)):
-            asked[one] = METHODS[one]
-    return tuple(method for name, method in METHODS.items() if name in asked)
+        if name not in groups:
+            raise LogicLensError(unknown("method", name, tuple(groups)))
+        chosen |= set(groups[name])
+    return tuple(method for name, method in METHODS.items() if name in chosen)

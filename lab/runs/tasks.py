@@ -98,18 +98,17 @@ TASKS: dict[str, Task] = {
     )
 }  # fmt: skip
 """The tasks by name. The first seven are the paper's four and their variants."""
-QUICK = ("mimic2", "vdem")
 USUAL = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries")
 """The default tasks: the tables of the paper. Image tasks must be named."""
 
 
 def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
     """Return the tasks of these names, each once, in the given order."""
-    asked = tuple(dict.fromkeys(names))
-    for name in asked:
+    unique = tuple(dict.fromkeys(names))
+    for name in unique:
         if name not in TASKS:
             raise LogicLensError(unknown("task", name, tuple(TASKS)))
-    return tuple(TASKS[name] for name in asked)
+    return tuple(TASKS[name] for name in unique)
 
 
 Protocol = Literal["paper", "clean"]

@@ -1,1 +1,0 @@
-"""The scripts that measure, one command each."""
