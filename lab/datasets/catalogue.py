@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.datasets.dataset import SOURCES, Dataset, checked
+from lab.datasets.dataset import Dataset, checked, sources
 from lab.datasets.images import cub, mnist
 from lab.datasets.tabular import (
     breast_cancer,
@@ -60,8 +60,8 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
 def check(name: str, folder: str | Path | None = None) -> None:
     """Raise, before any long work, if a file of a data set is missing or altered."""
     place = _place(name, folder)
-    for file in () if place is None else SOURCES[name.removesuffix("-early")].files:
-        checked(Path(str(place)), file.path)
+    for file in () if place is None else sources()[name.removesuffix("-early")]["files"]:
+        checked(Path(str(place)), file)
 
 
 def _place(name: str, folder: str | Path | None) -> Path | None:

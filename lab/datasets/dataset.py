@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -56,7 +58,6 @@ class Dataset:
     remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.labels)
 
     @property
@@ -111,7 +112,6 @@ class Bins:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the concepts, three per column."""
         return tuple(name for group in self.exclusive for name in group)
 
     @property
@@ -187,128 +187,43 @@ def _cuts(present: NDArray[np.float64], edges: Edges) -> tuple[float, ...]:
 
 
 def _numbers(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return the columns as numbers, with NaN for missing values."""
     arrays = [frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in columns]
     return np.stack(arrays, axis=1) if arrays else np.empty((len(frame), 0))
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """A file that a data set is read from.
+@cache
+def sources() -> dict[str, Any]:
+    """Return where the files of each folder come from, the terms of their use, and the sha256 of each file.
 
-    Args:
-        path: its path in the folder that the user names.
-        sha256: the hash of the file, in hex.
-        unpacked: the hash of its content, if the source publishes it uncompressed: compressors differ.
+    A second hash is that of the unpacked content: compressors differ.
     """
-
-    path: str
-    sha256: str
-    unpacked: str | None = None
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where files come from and their terms of use, in words."""
-
-    where: str
-    terms: str
-    files: tuple[DataFile, ...]
-
-
-SOURCES: dict[str, Origin] = {
-    "mimic2": Origin(
-        "PhysioNet, mimic2-iaccd 1.0 (https://physionet.org/content/mimic2-iaccd/1.0/, open access): "
-        "full_cohort_data.csv, packed with gzip",
-        "ODC-By 1.0: use it freely and name the source",
-        (
-            DataFile(
-                "mimic2/full_cohort_data.csv.gz",
-                "af8d4edbaf6a03c86ddb6aa1a45f42c759d6201ba74a899bd2e936e1ac39b7d8",
-                unpacked="c8c5ee99cb2e00a5e3c5e65a21024fd324c2966d4746e5a058f5d1dde988a770",
-            ),
-        ),
-    ),
-    "vdem": Origin(
-        "the V-Dem Institute (https://www.v-dem.net), version 12, as in its GitHub repository vdeminstitute/demspaces "
-        "(2022-update/outcome-v2/data/states-v12-mod.rds), with api and mpi computed by V-Dem's formulas",
-        "CC BY-SA 4.0; cite Coppedge et al., V-Dem Dataset v12, and Pemstein et al., The V-Dem Measurement Model",
-        (
-            DataFile(
-                "vdem/vdem_concepts_2001_2021.csv.gz",
-                "10c531ae61ae6f4e6190e0f57499b14d9a52d9c59ae992bb2dc93a39ea2a6160",
-            ),
-            DataFile(
-                "vdem/vdem_v12_1970_2021.csv.gz",
-                "7f3cc706cd5697dc0ba1dd7acfdfff91332100e4e90591d5bdfc5ce98d199c44",
-            ),
-        ),
-    ),
-    "mnist": Origin(
-        "MNIST by LeCun, Cortes and Burges (http://yann.lecun.com/exdb/mnist/): the four well-known idx files, packed",
-        "no formal licence, commonly given as CC BY-SA 3.0; name LeCun, Cortes and Burges",
-        (
-            DataFile(
-                "mnist/train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
-            ),
-            DataFile(
-                "mnist/train-labels-idx1-ubyte.gz", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
-            ),
-            DataFile(
-                "mnist/t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
-            ),
-            DataFile(
-                "mnist/t10k-labels-idx1-ubyte.gz", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
-            ),
-        ),
-    ),
-    "cub": Origin(
-        "Caltech-UCSD Birds-200-2011 (https://www.vision.caltech.edu/datasets/cub_200_2011/): its annotation texts, "
-        "and its images squashed to 128 x 128 as WebP of quality 50",
-        "for research and education only, the photographs belong to their owners; cite Wah et al. 2011, "
-        "CNS-TR-2011-001",
-        (
-            DataFile("cub/attributes.txt", "d5b158c197a8548071114150b2384c55cbd8881b32e57816c6ccc1437e946a1a"),
-            DataFile(
-                "cub/class_attribute_labels_continuous.txt.gz",
-                "a67e90290be08980e5a28ee46aea820063b97bc189e407b64f9be47438fb5c7c",
-            ),
-            DataFile("cub/classes.txt", "66a884364a73edde6c71eeb7fd5d8bb791e80979b64759bd6a5d5d209bdc02ba"),
-            DataFile("cub/cub_images_128.zip", "1a2d54c7b515938af75fb97baa8a98c02de05bfae5789afd40af548533ed97a0"),
-            DataFile(
-                "cub/image_class_labels.txt.gz", "7ce9aa53567e2187dc6b346ee92664d0775876ba3efa9e717142059687267309"
-            ),
-        ),
-    ),
-}
-"""The origins by folder. Only files that are read are listed."""
+    content: dict[str, Any] = json.loads(Path(__file__).with_name("sources.json").read_text(encoding="utf-8"))
+    return content
 
 
 def checked(folder: Path, path: str) -> Path:
     """Return the path of a file in a folder if it is there and unaltered; raise otherwise."""
-    source = SOURCES[path.split("/")[0]]
-    expected = next(file for file in source.files if file.path == path)
-    here = folder / path
-    get = f"from {source.where} (terms: {source.terms}); nothing is downloaded for you."
+    source, here = sources()[path.split("/")[0]], folder / path
+    expected, *unpacked = source["files"][path]
+    get = f"from {source['where']} (terms: {source['terms']}); nothing is downloaded for you."
     if not here.is_file():
         raise LogicLensError(
-            f"the file {path} is not in the folder {folder}: expected one with sha256 {expected.sha256}, found none. "
-            f"Get it {get}"
+            f"the file {path} is not in the folder {folder}: expected one with sha256 {expected}, found none. Get it "
+            f"{get}"
         )
-    with here.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    if digest != expected.sha256 and (expected.unpacked is None or _sha256_unpacked(here) != expected.unpacked):
+    content = here.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != expected and unpacked != [_unpacked_sha256(content)]:
         raise LogicLensError(
-            f"the file {path} in the folder {folder} has been altered: expected sha256 {expected.sha256}, found "
-            f"{digest}. Get it anew {get}"
+            f"the file {path} in the folder {folder} has been altered: expected sha256 {expected}, found {digest}. Get "
+            f"it anew {get}"
         )
     return here
 
 
-def _sha256_unpacked(path: Path) -> str | None:
-    """Return the sha256 of the content of a gzip file, or None if it is not one, or truncated."""
-    with gzip.open(path, "rb") as file:
-        try:
-            return hashlib.sha256(file.read()).hexdigest()
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            return None
+def _unpacked_sha256(content: bytes) -> str | None:
+    """Return the sha256 of what a gzip file holds, or None if it is not one, or truncated."""
+    try:
+        return hashlib.sha256(gzip.decompress(content)).hexdigest()
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return None

@@ -99,12 +99,10 @@ def _attributes(folder: Path) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
 
 
 def _named_lines(path: Path) -> list[str]:
-    """Return the text after the number in each line of a file."""
     return [line.split(" ", 1)[1] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _unzipped(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the images of a zip file, in the order of their numbers."""
     with require_extra("images", "reading the images of cub"):
         from PIL import Image
 

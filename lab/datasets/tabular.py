@@ -28,12 +28,10 @@ def breast_cancer() -> Dataset:
 
 
 def wine() -> Dataset:
-    """Load 178 wines with 13 measurements."""
     return _binned("wine", "Wine: which of three growers made it?", load_wine(as_frame=True))
 
 
 def iris() -> Dataset:
-    """Load 150 flowers with 4 measurements."""
     return _binned("iris", "Iris: of which of three species is a flower?", load_iris(as_frame=True))
 
 
@@ -235,7 +233,6 @@ def _rows(random: np.random.Generator, n_rows: int, n_concepts: int) -> NDArray[
 def _made(
     name: str, title: str, yes: DNF, bits: NDArray[np.bool_], flipped: NDArray[np.bool_] | None = None
 ) -> Dataset:
-    """Label the rows by a formula and flip some of the labels."""
     n_rows, n_concepts = bits.shape
     names = tuple(f"x{place + 1}" for place in range(n_concepts))
     labels = yes.evaluate(bits, names).astype(np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from lab.pages.markdown import Estimate, table
+from lab.pages.markdown import Estimate, mean_text, table
 from lab.runs.results import Line
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.metrics.scores import consistency
@@ -15,146 +17,80 @@ from logiclens.metrics.scores import consistency
 DEFAULT = "default"
 CLEAR = 2.0
 """Differences of more standard errors than this are listed."""
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """The runs of one variant on one table, by fold or seed."""
-
-    lines: dict[int, Line]
-
-    def values(self, name: str, scale: float = 1.0) -> dict[int, float]:
-        """Return a figure of each run."""
-        return {fold: scale * line[name] for fold, line in self.lines.items()}
-
-    @property
-    def is_planted(self) -> bool:
-        """Whether the truth is a given formula."""
-        return any(line["planted"] for line in self.lines.values())
-
-    @property
-    def consistency(self) -> float | None:
-        """How often the concepts of any fold recur, in per cent; None for seeds, whose formulas differ."""
-        if self.is_planted or len(self.lines) < 2:
-            return None
-        used = [[_formula(names) for names in line["concepts"]] for line in self.lines.values()]
-        value = consistency(used).value
-        return None if np.isnan(value) else 100 * value
-
-    @property
-    def exact(self) -> float | None:
-        """The share of seeds in which the planted formula is found, in per cent."""
-        return 100 * float(np.mean([line["exact"] for line in self.lines.values()])) if self.is_planted else None
-
-
-def _estimate(values: Sequence[float]) -> Estimate:
-    """Return the estimate of some values, with an error of 0 for one value alone."""
-    estimate = Estimate.of(values) or Estimate(float("nan"), None)
-    return Estimate(estimate.mean, estimate.error or 0.0, estimate.n)
-
-
-def _formula(names: Sequence[str]) -> DNF:
-    """Return a formula that uses these concepts."""
-    return DNF([Cube(Literal(name) for name in names)]) if names else DNF.false
-
-
-Metric = Callable[[Runs], float | None]
-METRICS: dict[str, Metric] = {
-    "macro-F1": lambda runs: float(np.mean(list(runs.values("macro_f1", 100).values()))),
-    "literals": lambda runs: float(np.mean(list(runs.values("literals").values()))),
-    "consistency": lambda runs: runs.consistency,
-    "exact": lambda runs: runs.exact,
-    "CPU s": lambda runs: float(np.mean(list(runs.values("seconds").values()))),
-}
-"""Functions of the runs of a variant on a table; None where the metric does not apply."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ablation:
-    """All runs by table and variant, without variants that lack a split of the default."""
-
-    runs: dict[str, dict[str, Runs]]
-
-    @classmethod
-    def of(cls, lines: Sequence[Line]) -> Ablation:
-        runs: dict[str, dict[str, dict[int, Line]]] = {}
-        for line in lines:
-            runs.setdefault(line["table"], {}).setdefault(line["variant"], {})[line["fold"]] = line
-        splits = {(table, fold) for table, variants in runs.items() for fold in variants.get(DEFAULT, ())}
-        names = dict.fromkeys(line["variant"] for line in lines)
-        complete = [name for name in names if all(fold in runs[table].get(name, {}) for table, fold in splits)]
-        return cls({
-            table: {name: Runs({fold: runs[table][name][fold] for fold in sorted(runs[table][DEFAULT])})
-                    for name in complete}
-            for table in runs if DEFAULT in runs[table]
-        })  # fmt: skip
-
-    @property
-    def variants(self) -> list[str]:
-        return list(next(iter(self.runs.values())))
-
-    def means(self, variant: str, metric: str) -> list[float]:
-        """Return one value per table that has the metric."""
-        values = [METRICS[metric](variants[variant]) for variants in self.runs.values()]
-        return [value for value in values if value is not None]
-
-    def difference(self, variant: str, metric: str) -> Estimate:
-        """Return the mean difference from the default, with its standard error over tables."""
-        pairs = zip(self.means(variant, metric), self.means(DEFAULT, metric), strict=True)
-        return _estimate([mine - theirs for mine, theirs in pairs])
-
-    def won_and_lost(self, variant: str) -> tuple[int, int]:
-        """Count tables with macro-F1 higher, and lower, by more than one standard error of the paired folds."""
-        signs = []
-        for variants in self.runs.values():
-            mine, theirs = (variants[name].values("macro_f1") for name in (variant, DEFAULT))
-            paired = _estimate([mine[fold] - theirs[fold] for fold in mine])
-            signs.append(np.sign(paired.mean) if abs(paired.mean) > (paired.error or 0.0) + 1e-12 else 0)
-        return signs.count(1), signs.count(-1)
+METRICS = ("macro-F1", "literals", "consistency", "exact", "CPU s")
 
 
 def page(lines: Sequence[Line]) -> str:
-    """Return the whole page."""
-    ablation = Ablation.of(lines)
+    """Return the whole page. A variant that lacks a run of the default is left out."""
+    runs = pd.DataFrame(lines)
+    runs["place"] = list(zip(runs["table"], runs["fold"], strict=True))
+    places = set(runs.loc[runs["variant"] == DEFAULT, "place"])
+    variants = [str(name) for name, of in runs.groupby("variant", sort=False) if places <= set(of["place"])]
+    variants.sort(key=lambda name: name != DEFAULT)
+    runs = runs[runs["place"].isin(places) & runs["variant"].isin(variants)]
+    figures = {
+        (str(name), str(variant)): _figures(of)
+        for name, of_table in runs.groupby("table", sort=False)
+        for variant, of in of_table.groupby("variant", sort=False)
+    }
+    tables = list(dict.fromkeys(name for name, _ in figures))
+    differences = {
+        (variant, metric): _difference(figures, tables, variant, metric)
+        for variant in variants
+        for metric in METRICS[:3]
+    }
+    settings = (f"- **{name}**: {_settings(next(x for x in lines if x['variant'] == name))}" for name in variants)
     parts = [
-        "# What each part of the defaults is worth",
-        _introduction(ablation),
-        "## Means over these tables",
-        _summary(ablation),
-        _clear_differences(ablation),
-        "## The variants",
-        "\n".join(
-            f"- **{name}**: {_settings(name, next(line for line in lines if line['variant'] == name))}"
-            for name in ablation.variants
-        ),
-        "## Each table",
-        *(f"### {name}\n\n{_of_table(variants)}" for name, variants in ablation.runs.items()),
-    ]
+        "# What each part of the defaults is worth", _introduction(runs), "## Means over these tables",
+        _summary(runs, figures, differences, tables, variants), _clear(differences), "## The variants",
+        "\n".join(settings), "## Each table",
+        *(f"### {name}\n\n{_of_table(runs[runs['table'] == name], figures, name, variants)}" for name in tables),
+    ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
-def _settings(name: str, line: Line) -> str:
-    """Return the settings of a variant, which its runs hold."""
+def _settings(line: Line) -> str:
     if "settings" not in line:
         return "a setting of an earlier version"
     return ", ".join(f"`{key}={value!r}`" for key, value in line["settings"].items()) or "all settings as they are"
 
 
-def _introduction(ablation: Ablation) -> str:
-    tables = {table: variants[DEFAULT] for table, variants in ablation.runs.items()}
-    splits = [
-        ", ".join(f"{table} ({len(runs.lines)})" for table, runs in tables.items() if runs.is_planted == planted)
-        for planted in (False, True)
-    ]
-    n_runs = sum(len(runs.lines) for variants in ablation.runs.values() for runs in variants.values())
-    about = f"Tables, with the number of folds: {splits[0] or 'none'}."
-    about += f" Planted families, with the number of seeds: {splits[1] or 'none'}."
+def _figures(runs: pd.DataFrame) -> dict[str, float]:
+    """Return the figures of one variant on one table, NaN where the metric does not apply.
+
+    How often the concepts of any fold recur is for tables with folds, how often the truth is found for planted ones.
+    """
+    planted, recurs = bool(runs["planted"].any()), math.nan
+    if not planted and len(runs) > 1:
+        used = [[_formula(names) for names in concepts] for concepts in runs["concepts"]]
+        recurs = 100 * consistency(used).value
+    exact = 100 * float(np.mean(runs["exact"].astype(bool))) if planted else math.nan
+    means = [100 * runs["macro_f1"].mean(), runs["literals"].mean(), recurs, exact, runs["seconds"].mean()]
+    return dict(zip(METRICS, means, strict=True))
+
+
+def _formula(names: Sequence[str]) -> DNF:
+    return DNF([Cube(Literal(name) for name in names)]) if names else DNF.false
+
+
+def _difference(figures: Any, tables: Sequence[str], variant: str, metric: str) -> Estimate | None:
+    """Return the mean difference from the default, with its standard error over tables."""
+    return Estimate.of(figures[name, variant][metric] - figures[name, DEFAULT][metric] for name in tables)
+
+
+def _introduction(runs: pd.DataFrame) -> str:
+    default = runs[runs["variant"] == DEFAULT]
+    lists = []
+    for planted in (False, True):
+        of = default[default["planted"] == planted].groupby("table", sort=False)["fold"].nunique()
+        lists.append(", ".join(f"{name} ({n})" for name, n in of.items()) or "none")
     return (
         "`python -m lab ablation` fills `lab/results/ablation.jsonl`, and `python -m lab pages` writes this page from "
         "it. Each variant changes one setting and keeps all other defaults.\n\n"
-        f"The page covers {n_runs} runs. {about} The folds and seeds are those of [truth.md](truth.md). "
-        "During development the defaults are checked on the same tables and seeds, so this "
-        "comparison may flatter them. It says nothing about other tables.\n\n"
+        f"The page covers {len(runs)} runs. Tables, with the number of folds: {lists[0]}. Planted families, with the "
+        f"number of seeds: {lists[1]}. The folds and seeds are those of [truth.md](truth.md). During development the "
+        "defaults are checked on the same tables and seeds, so this comparison may flatter them. It says nothing about "
+        "other tables.\n\n"
         "*Macro-F1* is that of the rules' decision on unseen rows, in per cent. *Literals* is the mean over classes; "
         "of two classes, one is the complement and counts the same. *Consistency* says how often the concepts of any "
         "fold recur in the other folds, in per cent; thresholds of one column count as one concept. If formulas have "
@@ -164,20 +100,20 @@ def _introduction(ablation: Ablation) -> str:
     )
 
 
-def _summary(ablation: Ablation) -> str:
+def _summary(runs: pd.DataFrame, figures: Any, differences: Any, tables: Sequence[str], variants: Sequence[str]) -> str:
     rows = [["", "macro-F1", "difference", "higher / lower", "literals", "difference", "consistency", "difference",
              "exact", "CPU s"]]  # fmt: skip
-    for name in ablation.variants:
+    for name in variants:
         cells = [name]
-        for metric in ("macro-F1", "literals", "consistency"):
-            means = ablation.means(name, metric)
-            is_default = name == DEFAULT
-            cells.append(_estimate(means).text() if means else "")
-            cells.append("" if is_default or not means else ablation.difference(name, metric).text(signed=True))
+        for metric in METRICS[:3]:
+            apart = differences[name, metric]
+            cells.append(mean_text(figures[of, name][metric] for of in tables))
+            cells.append("" if name == DEFAULT or apart is None else apart.text(signed=True))
             if metric == "macro-F1":
-                cells.append("" if is_default else "{} / {}".format(*ablation.won_and_lost(name)))
-        exact = ablation.means(name, "exact")
-        rows.append([*cells, f"{np.mean(exact):.0f}" if exact else "", f"{np.mean(ablation.means(name, 'CPU s')):.1f}"])
+                cells.append("" if name == DEFAULT else _won_and_lost(runs, name))
+        exact, seconds = (np.array([figures[of, name][metric] for of in tables]) for metric in METRICS[3:])
+        exact_text = "" if np.isnan(exact).all() else f"{np.nanmean(exact):.0f}"
+        rows.append([*cells, exact_text, f"{seconds.mean():.1f}"])
     return (
         "Figures are mean ± standard error over tables; each table counts once. Differences are from the default, "
         "table by table. *Higher / lower* counts the tables on which macro-F1 differs by more than one standard error "
@@ -185,34 +121,38 @@ def _summary(ablation: Ablation) -> str:
     )
 
 
-def _is_clear(difference: Estimate) -> bool:
-    """Return whether a difference is away from 0 by more than two standard errors."""
-    return abs(difference.mean) > CLEAR * (difference.error or 0.0) + 1e-12
+def _won_and_lost(runs: pd.DataFrame, variant: str) -> str:
+    """Count tables with macro-F1 higher, and lower, by more than one standard error of the paired folds."""
+    scores = runs.pivot_table(index=["table", "fold"], columns="variant", values="macro_f1")
+    signs = []
+    for _, paired in (scores[variant] - scores[DEFAULT]).groupby("table"):
+        estimate = Estimate.of(paired)
+        clear = estimate is not None and abs(estimate.mean) > (estimate.error or 0.0) + 1e-12
+        signs.append(float(np.sign(estimate.mean)) if clear and estimate else 0.0)
+    return f"{signs.count(1)} / {signs.count(-1)}"
 
 
-def _clear_differences(ablation: Ablation) -> str:
+def _clear(differences: dict[tuple[str, str], Estimate | None]) -> str:
     """List the differences beyond two standard errors, with the number expected by chance."""
-    metrics = [metric for metric in ("macro-F1", "literals", "consistency") if ablation.means(DEFAULT, metric)]
-    compared = [(name, metric) for name in ablation.variants if name != DEFAULT for metric in metrics]
+    compared = {key: one for key, one in differences.items() if key[0] != DEFAULT and one is not None}
     clear = [
-        f"- {name}: {metric} {ablation.difference(name, metric).text(signed=True)}"
-        for name, metric in compared
-        if _is_clear(ablation.difference(name, metric))
+        f"- {name}: {metric} {one.text(signed=True)}"
+        for (name, metric), one in compared.items()
+        if abs(one.mean) > CLEAR * (one.error or 0.0) + 1e-12
     ]
-    listed = "\n".join(clear) if clear else "- none"
     return (
         f"Differences beyond two standard errors over tables. Of {len(compared)} differences about "
-        f"{0.05 * len(compared):.0f} would lie there by chance, and more with few tables:\n\n{listed}"
+        f"{0.05 * len(compared):.0f} would lie there by chance, and more with few tables:\n\n"
+        + ("\n".join(clear) or "- none")
     )
 
 
-def _of_table(variants: dict[str, Runs]) -> str:
-    is_planted = variants[DEFAULT].is_planted
-    rows = [["", "macro-F1", "literals", "exact" if is_planted else "consistency", "CPU s"]]
-    for name, runs in variants.items():
-        estimates = [_estimate(list(values.values())).text()
-                     for values in (runs.values("macro_f1", 100), runs.values("literals"))]  # fmt: skip
-        recurs = runs.exact if is_planted else runs.consistency
-        seconds = METRICS["CPU s"](runs)
-        rows.append([name, *estimates, "" if recurs is None else f"{recurs:.0f}", f"{seconds:.1f}"])
+def _of_table(runs: pd.DataFrame, figures: Any, name: str, variants: Sequence[str]) -> str:
+    last = "exact" if runs["planted"].any() else "consistency"
+    rows = [["", "macro-F1", "literals", last, "CPU s"]]
+    for variant in variants:
+        of = runs[runs["variant"] == variant]
+        recurs, seconds = (figures[name, variant][metric] for metric in (last, "CPU s"))
+        means = (mean_text(100 * of["macro_f1"]), mean_text(of["literals"]))
+        rows.append([variant, *means, "" if math.isnan(recurs) else f"{recurs:.0f}", f"{seconds:.1f}"])
     return table(rows)

@@ -45,7 +45,6 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure that needs no screen, and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

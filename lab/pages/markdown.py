@@ -35,7 +35,6 @@ def table(rows: Iterable[Sequence[object]]) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as code, which no letter in it ends."""
     return f"`{text}`" if "`" not in text else f"`` {text} ``"
 
 
@@ -57,7 +56,6 @@ class Estimate:
         return cls(math.fsum(numbers) / len(numbers), error, len(numbers))
 
     def text(self, digits: int = 1, *, signed: bool = False) -> str:
-        """Return the mean and its error, such as `79.1 ± 1.3`."""
         # A rounded -0.0 is 0.0.
         mean = f"{round(self.mean, digits) + 0.0:{'+' if signed else ''}.{digits}f}"
         return mean if self.error is None else f"{mean} ± {self.error:.{digits}f}"
@@ -100,14 +98,12 @@ def with_part(page: str, name: str, text: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page and say so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
 
 
 def write_part(path: Path, name: str, text: str) -> None:
-    """Write a part of a page between its markers."""
     write(path, with_part(path.read_text(encoding="utf-8"), name, text))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from lab.runs.paper import SWEEP
 from logiclens.metrics import scores
@@ -82,45 +85,8 @@ PROTOCOLS: Mapping[str, str] = {
     PAPER: "the choices of the authors' scripts",
 }
 
-REMARKS: tuple[tuple[str, str | None, str], ...] = (
-    ("mimic2", None, "Three columns (icu_los_day, iv_day_1, abg_count) may be known only after admission; "
-     "'MIMIC-II, known early' leaves them out."),
-    ("vdem", None, "The target is defined as half of api and half of mpi, which are both concepts: the concepts almost "
-     "define it."),
-    ("vdem", None, "The data are release v12; the paper had v10, with other rows and other indicators."),
-    ("vdem", None, "The years of one country are nearly the same row, so random folds flatter every method; 'V-Dem, "
-     "folds by country' keeps countries together."),
-    ("vdem-given", None, "The concepts are the annotated ones, not those predicted from low-level indicators; they "
-     "almost define the target."),
-    ("vdem-countries", None, "The data are release v12, and the concepts almost define the target."),
-    ("mnist", PAPER, "The encoder has seen test images: every image occurs twice, and copies cross the split."),
-    ("cub", PAPER, "The encoder has seen most test images."),
-)  # fmt: skip
-"""Task, protocol (None for all) and a remark on the data that must accompany its figures."""
-
-SCRIPT_COLUMNS = ("mimic2", "vdem", "mnist", "cub")
-SCRIPT_TABLE: tuple[tuple[str, tuple[str, str, str, str]], ...] = (
-    ("batch", ("888 rows, not shuffled: two steps an epoch", "1,692 rows: two steps an epoch",
-               "all rows; 10 epochs, where the paper says 200", "all rows")),
-    ("local rules from", ("validation rows", "validation rows", "validation rows", "validation rows")),
-    ("aggregation scored on", ("training rows", "training rows", "validation rows", "training rows")),
-    ("local rules kept", ("10", "500; 10 in the sweep", "5, with the option max_accuracy", "50")),
-    ("split", ("5 folds, the inner split not stratified", "5 folds", "one split, 5 seeds, every image twice",
-               "one split, 5 seeds")),
-    ("encoder", ("none", "hidden 100 and 50, temperature 5,000, no entropy loss; logits cut at 0.5 go on",
-                 "ResNet10, 20 epochs", "a pretrained ResNet18 is the default; most test images trained it")),
-)  # fmt: skip
-SCRIPT_REMARKS = (
-    "They use LeakyReLU where the paper says ReLU.",
-    "They save the epoch with the best validation loss and never restore it.",
-    "Only rows whose label and prediction agree (logit above 0.5) enter the truth table.",
-    "Rules are ranked by macro-F1, not by support.",
-    "They drop literals greedily while the validation F1 does not fall. The paper does not mention this step, which "
-    "makes the formulas short.",
-    "Their 'neural network' is the entropy network without its loss; the paper's footnote says a plain first layer. We "
-    "do not know which of the two made the table.",
-)
-"""What the authors' scripts do on every task, beyond the paper's text."""
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("results_words.json").read_text(encoding="utf-8"))
+"""What is written by hand: remarks on data and scripts, why figures do not reproduce, what differs."""
 
 _COLUMNS = {"entropy_net": "authors", "tree": "tree", "brl": "brl", "psi_net": "psi", "random_forest": "forest"}
 _NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
@@ -149,5 +115,4 @@ def in_order(names: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:
 
 
 def family(method: str) -> str:
-    """Return the title of the tables that show a method."""
     return next((title for title, members in FAMILIES if method in members), FAMILIES[-1][0])

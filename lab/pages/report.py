@@ -15,11 +15,8 @@ from lab.pages.names import (
     METRICS,
     OURS,
     PROTOCOLS,
-    REMARKS,
-    SCRIPT_COLUMNS,
-    SCRIPT_REMARKS,
-    SCRIPT_TABLE,
     STUDIES,
+    WORDS,
     columns_of_paper,
     family,
     method_title,
@@ -57,7 +54,6 @@ TOY_MODELS = {"A": "A: plain layer, L1: weights", "B": "B: entropy layer, L1: re
 
 
 def write_report(bench: Bench, folder: Path) -> None:
-    """Write the report and its figures into a folder."""
     parts = [
         "# Benchmark of rule learners",
         "Every method was run on the same folds and measured by the six metrics of the paper. Figures that the paper "
@@ -71,7 +67,7 @@ def write_report(bench: Bench, folder: Path) -> None:
     parts += [*_reproduction(bench), *_sweeps(bench), *_toy(bench, folder), *_studies(bench)]
     for protocol in bench.protocols:
         if bench.tasks(protocol):
-            parts += [f"## Formulas under '{protocol}'", *_formulas(bench, protocol), *_rules(bench, protocol)]
+            parts += [f"## Formulas under '{protocol}'", *_formulas(bench, protocol)]
     parts += [*_unfinished(bench), *_notes(bench), *_remarks(bench)]
     write(folder / "report.md", "\n\n".join(parts) + "\n")
 
@@ -112,7 +108,6 @@ def _words(value: Any) -> str:
 
 
 def _six_tables(bench: Bench, protocol: str) -> Iterator[str]:
-    """Yield one table per metric and family of methods."""
     methods = bench.methods(protocol, bench.tasks(protocol))
     for metric in METRICS:
         yield f"### {metric.title}"
@@ -169,7 +164,6 @@ def _best(bench: Bench, task: str, protocol: str, metric: Metric) -> dict[str, s
 
 
 def _published(metric: Metric, task: str, methods: Sequence[str]) -> dict[str, Estimate]:
-    """Return the figure of the paper for each method that shows one."""
     figures = {}
     for column, method in columns_of_paper(task).items():
         # The first of these methods that was run shows the paper's figures of the entropy network.
@@ -223,7 +217,6 @@ def _charts(bench: Bench, protocol: str, folder: Path) -> Iterator[str]:
 
 
 def _reproduction(bench: Bench) -> Iterator[str]:
-    """Yield our figures beside the paper's, one table per metric."""
     compared = {metric: pairs for metric in METRICS if (pairs := comparisons(bench, metric))}
     apart = [ours.apart(theirs) for pairs in compared.values() for *_, ours, theirs in pairs]
     judged = [value for value in apart if value is not None]
@@ -311,7 +304,6 @@ def _toy(bench: Bench, folder: Path) -> Iterator[str]:
 
 
 def _stated(bench: Bench, entry: Entry) -> list[dict[str, Any]]:
-    """Return the successful folds that state formulas."""
     return [line for line in bench.good(entry) if line.get("formulas")]
 
 
@@ -352,23 +344,6 @@ def _formulas(bench: Bench, protocol: str) -> Iterator[str]:
         yield table(rows)
 
 
-def _rules(bench: Bench, protocol: str) -> Iterator[str]:
-    """Yield every rule of our method on each task, with the number of folds that state the same."""
-    yield f"### All rules of {method_title(OURS)}"
-    for task in bench.tasks(protocol):
-        runs = _stated(bench, (task, protocol, OURS))
-        rows = [["class", "rule", "literals", "folds that agree"]]
-        for klass, text in (runs[0]["formulas"] if runs else {}).items():
-            formula = bench.formula(text)
-            others = [run["formulas"][klass] for run in runs if klass in run["formulas"]]
-            same = sum(bench.formula(other) == formula for other in others)
-            shown = formula_text(formula, MOST_LITERALS_IN_RULES)
-            rows.append([klass, shown, str(formula.n_literals), f"{same} of {len(others)}"])
-        if runs:
-            yield f"{task_title(task)} under '{protocol}': the rule of each class on fold {runs[0]['fold']}."
-            yield table(rows)
-
-
 def _grouped(stated: Iterable[tuple[Entry, int, str]]) -> list[list[str]]:
     """Return method, protocol, text, and the tasks and folds that share them."""
     groups: dict[tuple[str, str, str], dict[str, list[int]]] = {}
@@ -400,13 +375,11 @@ def _remarks(bench: Bench) -> Iterator[str]:
     ran = {(task, protocol) for protocol in bench.protocols for task in bench.tasks(protocol)}
     remarks = [
         f"- {task_title(task)}{'' if protocol is None else f' under {protocol!r}'}: {text}"
-        for task, protocol, text in REMARKS
+        for task, protocol, text in WORDS["remarks"]
         if any(task == t and protocol in (None, p) for t, p in ran)
     ]
     yield "## Remarks"
     yield "\n".join(remarks)
     yield "The protocol 'paper' and the method 'Entropy net, the authors' scripts' follow the choices of the scripts:"
-    yield table(
-        [["", *(task_title(task) for task in SCRIPT_COLUMNS)], *([topic, *texts] for topic, texts in SCRIPT_TABLE)]
-    )
-    yield "\n".join(f"- {text}" for text in SCRIPT_REMARKS)
+    yield table([["", *map(task_title, WORDS["script_columns"])], *WORDS["script_table"]])
+    yield "\n".join(f"- {text}" for text in WORDS["script_remarks"])

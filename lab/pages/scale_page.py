@@ -38,7 +38,6 @@ def table_of(found: list[dict[str, Any]]) -> str:
 
 
 def verdict(found: list[dict[str, Any]]) -> str:
-    """Say in how many cases counting is within its bound."""
     floors = _floors(found)
     lines = []
     for what in ("count", "prepare"):
@@ -60,18 +59,15 @@ def _floors(found: list[dict[str, Any]]) -> dict[tuple[str, int, int], float | N
 
 
 def _done(found: list[dict[str, Any]], what: str, engine: str) -> list[dict[str, Any]]:
-    """Return the measurements of `few` that ended."""
     wanted = ("few", what, engine)
     return [one for one in found if (one["form"], one["what"], one["engine"]) == wanted and "wall_s" in one]
 
 
 def largest(found: list[dict[str, Any]], what: str, engine: str) -> dict[str, Any]:
-    """Return the measurement of `few` with most rows."""
     return max(_done(found, what, engine), key=lambda one: (one["rows"], one["threads"]))
 
 
 def memory(found: list[dict[str, Any]]) -> str:
-    """Say how memory grows with rows."""
     done = [one for one in _done(found, "prepare", "duckdb") if one["threads"] == 1]
     told = ", ".join(f"{one['peak_mb']:.0f} MB for {one['rows']:.0e} rows".replace("e+0", "e") for one in done)
     growth = done[-1]["peak_mb"] / done[0]["peak_mb"] - 1
@@ -105,7 +101,6 @@ def paper(found: list[dict[str, Any]]) -> str:
 
 
 def harder(found: list[dict[str, Any]]) -> str:
-    """What rows that do not repeat would cost instead."""
     prepared = [one for one in found if (one["what"], one["engine"], one["threads"]) == ("prepare", "duckdb", 1)]
     of = {(one["form"], one["rows"]): one for one in prepared if "wall_s" in one}
     hard = max((one for one in of.values() if one["form"] == "measured"), key=lambda one: one["rows"])
@@ -117,7 +112,6 @@ def harder(found: list[dict[str, Any]]) -> str:
 
 
 def measured_part(told: dict[str, Any]) -> str:
-    """Return the text between the markers of the page."""
     found = told["measurements"]
     versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
     return "\n\n".join([

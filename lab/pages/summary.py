@@ -62,7 +62,6 @@ class Bench:
 
     @classmethod
     def read(cls, path: Path) -> Bench:
-        """Read a file of results."""
         results = Results(path, KEYS)
         if not results.runs:
             raise LogicLensError(f"{path} holds no run to report on: run the comparison into it first.")
@@ -73,7 +72,6 @@ class Bench:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Return the protocols, in display order."""
         return in_order((protocol for _, protocol, _ in self.entries), PROTOCOLS)
 
     def tasks(self, protocol: str) -> tuple[str, ...]:
@@ -87,7 +85,6 @@ class Bench:
         return in_order((method for task, of, method in self.entries if of == protocol and task in some), METHODS)
 
     def runs(self, entry: Entry) -> list[Line]:
-        """Return all folds of an entry, whatever their status."""
         return self.entries.get(entry, [])
 
     def good(self, entry: Entry) -> list[Line]:
@@ -96,11 +93,9 @@ class Bench:
 
     @property
     def planned(self) -> int:
-        """Return the number of folds of every task."""
         return int(self.about.get("folds", 5))
 
     def has_rules(self, method: str) -> bool:
-        """Return whether a method states formulas."""
         return method not in BLACK_BOXES
 
     def is_sample(self, entry: Entry) -> bool:
@@ -130,7 +125,6 @@ class Bench:
         return self._agreed[entry]
 
     def formula(self, text: str) -> DNF:
-        """Parse a formula; each text is parsed once."""
         if text not in self._parsed:
             self._parsed[text] = DNF(parse(text))
         return self._parsed[text]
@@ -182,7 +176,6 @@ class Point:
 
 
 def points(bench: Bench, task: str, protocol: str) -> list[Point]:
-    """Return one point per method with formulas on a task."""
     listed = []
     for method in bench.methods(protocol, [task]):
         entry = (task, protocol, method)

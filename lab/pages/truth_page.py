@@ -38,7 +38,6 @@ fold only, that fold decides. With so many peers and tables this also happens by
 
 
 def page(planted: pd.DataFrame, domination: pd.DataFrame) -> str:
-    """Return the whole page."""
     return "\n\n".join([INTRO, *_planted(planted), *_domination(domination)]) + "\n"
 
 

@@ -1,12 +1,13 @@
 """The page docs/why.md, and the README's table of the same figures, from the runs side by side.
 
-The advice is written by hand (`ADVICE`); every figure is computed.
+The advice is written by hand (`why_text.md`); every figure is computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab.pages.markdown import similarity
 from lab.runs.results import Line
@@ -18,60 +19,6 @@ READS = {"logiclens": "one rule", "tree": "a tree", "ripper": "a list of rules",
          "ebm": "a curve per column", "shap": "a number per column"}  # fmt: skip
 COUNTED = {"logiclens": "literals", "tree": "splits", "ripper": "conditions", "figs": "splits", "ebm": "terms",
            "shap": "columns"}  # fmt: skip
-
-HEAD = """# Why and when (not)
-
-Six ways to explain the same three tables, side by side: what each prints, how right it is on unseen rows, how much
-there is to read, and whether the next sample would print the same. The short answer:
-
-| if you need | use |
-| --- | --- |
-| a rule to remember, with its limits stated; a proof that it is the model; a rule in SQL | **logiclens** |
-| the quickest look at a table; an answer in milliseconds | a **tree** of depth 3 |
-| the most accurate model whose effects can still be plotted; smooth effects; a probability for each row | an **EBM** |
-| reasons for single answers of a model that you must keep | **SHAP** |
-| several small trees instead of one large one | **FIGS** |
-| a rule list that grows with the table, with few settings | **RIPPER** |
-"""
-
-ADVICE = """## When each is the better choice
-
-**Do not use logiclens** if
-
-- **accuracy is all that counts.** The tables above show it: where many small effects add up, an EBM or a forest is
-  more accurate. Short rules cannot follow them, and longer ones would no longer be read;
-- **one class is rare and accuracy is your measure.** The search maximises macro-F1, in which both classes count the
-  same. Its rule may then be less accurate than a constant answer;
-- **effects are smooth.** "The risk rises with each year" is a curve, and a cut at 65 is a poor picture of it. Use an
-  EBM or a logistic regression;
-- **you need a probability for each row.** How often a rule is right is one share, the same for all rows on which it
-  fires;
-- **you want to know about single answers of an existing model.** SHAP is made for that. `teacher=` gives rules for
-  the model as a whole;
-- **the target is a number**, a time until an event, or a ranking;
-- **seconds matter.** A tree is grown in less than a hundredth of the time. If the tree of four leaves, or the best
-  single condition that the sheet prints, is good enough for you, use that;
-- **you have a hundred rows or fewer.** Then a rule of any method is uncertain; the intervals on the sheet say how
-  much.
-
-**Use a tree of depth 3** to look at a table for the first time. Mind that it prints up to eight paths, that the same
-class stands at several leaves, and that a small change of the rows may change the first split and all below it.
-
-**Use an EBM** if the model will decide and people will study its curves with time and care. There is one curve per
-column, so the whole is much more to read than a rule, and each part is simple.
-
-**Use SHAP** if the model is given. Its numbers say how much a column moved an answer, not what the model does with
-it: nobody can compute the answer from them. Columns that carry the same information share their value.
-
-**Use FIGS** if a sum of a few small trees is still readable to you. It is quick, and on these tables about as
-accurate as one tree.
-
-**Use RIPPER** if you want a list of several rules, quickly, and may read more conditions for it.
-
-**Use logiclens** if somebody has to read, check and sign what decides. The rule is the shortest that is not
-measurably worse than the best rule found; its figures come from rows that chose nothing; in exact mode it *is* the
-model, a checker proves that, and the same rule runs in a database.
-"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +35,6 @@ class Figures:
 
 
 def figures(lines: Sequence[Line], table: str, method: str) -> Figures:
-    """Return the figures of a method on a table."""
     runs = [line for line in lines if line["table"] == table and line["method"] == method]
 
     def mean(key: str) -> float:
@@ -107,32 +53,12 @@ def figures(lines: Sequence[Line], table: str, method: str) -> Figures:
 
 
 def page(lines: Sequence[Line]) -> str:
-    """Return the whole page."""
     names = list(dict.fromkeys(line["table"] for line in lines))
     packages = {line["method"]: line["package"] for line in lines}
     used = ", ".join(f"{METHODS[name][1]} {packages[name]}" for name in NAMES if name != "logiclens")
-    parts = [HEAD, _explained(used), *(_table(lines, name) for name in names), ADVICE]
-    return "\n".join(part.strip("\n") + "\n" for part in parts)
-
-
-def _explained(used: str) -> str:
-    return f"""## The three tables
-
-One table that is easy for short rules (breast cancer), one that is hard for them (German credit), and one with gaps
-(MIMIC-II, without columns that are known only after admission). Five folds, the same for all methods; every method
-with its defaults, except that the tree has depth 3 and the EBM has no pairs of columns, which would be 90 more terms
-on breast cancer and took 20 minutes on one of its folds. That was decided after four of its folds had run with pairs
-and been seen, and those runs are not in the results. For RIPPER and FIGS the median stands for a gap, because they
-take none. Programs: {used}.
-`python -m lab side-by-side` repeats it.
-
-- *accuracy* and *macro-F1*: of the predicted classes on unseen rows, in per cent.
-- *to read*: how many things are printed. Literals, splits, conditions, terms or columns are not the same effort; the
-  texts below show what they mean.
-- *same columns*: how much two folds agree on the columns that they name: shared columns in per cent of all columns
-  that either names, mean over pairs of folds. For EBM and SHAP, which name every column, the five most important.
-- *same conditions*: the same for the printed conditions, thresholds included.
-- *seconds*: CPU time of learning on four fifths of the rows, explanation included, on one core."""
+    text = Path(__file__).with_name("why_text.md").read_text(encoding="utf-8")
+    tables = "\n".join(_table(lines, name).strip("\n") + "\n" for name in names)
+    return text.replace("{used}", used).replace("{tables}\n", tables)
 
 
 def _table(lines: Sequence[Line], table: str) -> str:

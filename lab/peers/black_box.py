@@ -41,7 +41,6 @@ class Forest:
     n_trees: int = 100
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Grow the trees from `seed`, in this thread."""
         return _fitted(RandomForestClassifier(self.n_trees, n_jobs=1, random_state=seed), together(train, validation))
 
 
@@ -56,7 +55,6 @@ class Logistic:
     max_iter: int = 10_000
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Fit; nothing is random."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             learned = _fitted(LogisticRegression(max_iter=self.max_iter), together(train, validation))
@@ -82,7 +80,6 @@ class EBM:
     max_rounds: int = 5_000
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Boost from `seed`, in this process."""
         rows = together(train, validation)
         model = require("interpret.glassbox").ExplainableBoostingClassifier(
             feature_names=list(rows.names),
@@ -107,7 +104,6 @@ class PlainNetwork:
     epochs: int = 200
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Draw the initial weights from `seed`."""
         class_numbers(train)
         generator = torch.Generator().manual_seed(seed)
         network = plain_network((train.n_concepts, *self.hidden, len(train.class_names)), generator)

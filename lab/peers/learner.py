@@ -1,4 +1,4 @@
-"""The protocol of a baseline: its input, its result, and how its formulas predict classes."""
+"""The protocol of a compared method: its input, its result, and how formulas predict classes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError, require_extra
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
+from logiclens.formula.minimisation import minimise, minimise_complete, row_bits
 from logiclens.formula.packed_rows import PackedRows
+from logiclens.formula.truth_table import TruthTable
 
+Bits = NDArray[np.bool_]
 Predict = Callable[[ConceptTable], NDArray[np.intp]]
 
 
@@ -44,33 +47,16 @@ class Learned:
     seconds: float | None = None
     cpu_seconds: float | None = None
     test: ConceptTable | None = None
-    answers: Callable[[ConceptTable], NDArray[np.bool_]] | None = None
+    answers: Callable[[ConceptTable], Bits] | None = None
 
 
 class Learner(Protocol):
     """A method: it fits on the training rows, may choose on the validation rows, and never sees test rows."""
 
-    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from rows with one class number each."""
-        ...
+    def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned: ...
 
 
-@dataclass(frozen=True, eq=False)
-class MostPrecise:
-    """Predicts a class from formulas: the first class in `order` whose formula fires, else `default`."""
-
-    formulas: tuple[DNF, ...]
-    order: tuple[int, ...]
-    default: int
-
-    def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
-        """Return the class number of each row of a table."""
-        order = np.array(self.order, dtype=np.intp)
-        fires = firing(self.formulas, table)[:, order]
-        return np.where(fires.any(axis=1), order[fires.argmax(axis=1)], self.default)
-
-
-def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
+def decide(formulas: Sequence[DNF], train: ConceptTable) -> Predict:
     """Return the rule by which formulas, one per class, predict: by their precision on training rows.
 
     If several formulas fire, the class whose formula has the highest precision is predicted (0 if it fires on no
@@ -78,11 +64,9 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
     the majority class of the training rows on which none fires is predicted; if there are no such rows, the majority
     class of all training rows. Rows count by their weight.
 
-    >>> from logiclens.formula import Literal
     >>> train = ConceptTable([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]], names=["a", "b"], labels=[0, 0, 1, 1, 1])
-    >>> rule = decide([Literal("a") | DNF.false, Literal("b") | DNF.false], train)
-    >>> rule(train).tolist(), rule.order, rule.default
-    ([0, 0, 1, 1, 1], (0, 1), 1)
+    >>> decide([Literal("a") | DNF.false, Literal("b") | DNF.false], train)(train).tolist()
+    [0, 0, 1, 1, 1]
     """
     listed, of_class = tuple(formulas), class_weights_of_rows(train)
     fires = firing(listed, train)
@@ -91,17 +75,43 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> MostPrecise:
     # lexsort is stable, and sorts by its last key first.
     order = np.lexsort((-right, -precision))
     left = of_class[~fires.any(axis=1)].sum(axis=0)
-    default = np.argmax(left if left.sum() > 0 else of_class.sum(axis=0))
-    return MostPrecise(listed, tuple(int(i) for i in order), int(default))
+    default = int(np.argmax(left if left.sum() > 0 else of_class.sum(axis=0)))
+
+    def predict(table: ConceptTable) -> NDArray[np.intp]:
+        fires = firing(listed, table)[:, order]
+        return np.where(fires.any(axis=1), order[fires.argmax(axis=1)], default)
+
+    return predict
 
 
-def firing(formulas: Sequence[DNF | Complement], table: ConceptTable) -> NDArray[np.bool_]:
+def firing(formulas: Sequence[DNF | Complement], table: ConceptTable) -> Bits:
     """Return which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
     packed = PackedRows.of(table.boolean(), table.names)
     fires = np.zeros((len(table), len(formulas)), dtype=np.bool_)
     for column, formula in enumerate(formulas):
         fires[:, column] = formula.evaluate(packed)
     return fires
+
+
+def answer_formulas(
+    answers: Callable[[Bits], Bits], observed: ConceptTable, used: Sequence[int] | NDArray[np.intp], most: int
+) -> tuple[tuple[DNF, ...], bool]:
+    """Return the shortest formulas of a model that gives none, and whether they are exact.
+
+    Args:
+        answers: returns on which of the given rows the model says yes to which class, `[rows, classes]`.
+        observed: rows that have been seen. If the model uses many concepts, it is asked about these only.
+        used: the concepts on which the answer depends.
+        most: up to this many concepts every possible row is asked about.
+    """
+    names = [observed.names[j] for j in used]
+    if len(used) > most:
+        seen = observed.boolean()
+        tables = (TruthTable.of(seen[:, list(used)], names, yes) for yes in answers(seen).T)
+        return tuple(minimise(table).formula for table in tables), False
+    rows = np.zeros((1 << len(used), observed.n_concepts), dtype=np.bool_)
+    rows[:, list(used)] = row_bits(np.arange(1 << len(used)), len(used))
+    return tuple(minimise_complete(yes, names).formula for yes in answers(rows).T), True
 
 
 def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
@@ -114,14 +124,11 @@ def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
 def class_weights_of_rows(table: ConceptTable) -> NDArray[np.float64]:
     """Return the weight of each row in the column of its class: `[rows, classes]`."""
     class_numbers(table)
-    weights: NDArray[np.float64] = table.targets() * table.weight[:, None]
-    return weights
+    return np.asarray(table.targets() * table.weight[:, None], dtype=np.float64)
 
 
 def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
     """Return all rows with a weight, for a method that chooses nothing on validation rows."""
-    class_numbers(train)
-    class_numbers(validation)
     rows = train.append(validation)
     return rows.weighing(rows.weight)
 
@@ -129,25 +136,19 @@ def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
 def unlearned(table: ConceptTable) -> tuple[str, ...]:
     """Return a sentence about classes without rows, whose formula is False; nothing if every class has rows."""
     empty = table.empty_classes()
-    if not empty:
-        return ()
     shown = ", ".join(repr(name) for name in empty[:5]) + (f" and {len(empty) - 5} more" if len(empty) > 5 else "")
-    return (f"no row to learn from has the class {shown}: the formula is False.",)
+    return (f"no row to learn from has the class {shown}: the formula is False.",) if empty else ()
 
 
 def require(module: str) -> ModuleType:
-    """Import a module, or raise `MissingPackage` with the command that installs it.
-
-    >>> require("math").sqrt(4)
-    2.0
-    """
+    """Import a module, or raise `MissingPackage` with the command that installs it."""
     # Importing some packages draws random numbers, too.
-    with require_extra("lab", "this method"), _kept_generators():
+    with require_extra("lab", "this method"), global_seed(None):
         return importlib.import_module(module)
 
 
 @contextmanager
-def global_seed(seed: int) -> Iterator[None]:
+def global_seed(seed: int | None) -> Iterator[None]:
     """Seed the global generators of `random` and NumPy in this block, for packages that take no other seed.
 
     >>> before = random.getstate()
@@ -156,16 +157,11 @@ def global_seed(seed: int) -> Iterator[None]:
     >>> random.getstate() == before
     True
     """
-    with _kept_generators():
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        yield
-
-
-@contextmanager
-def _kept_generators() -> Iterator[None]:
     plain, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
+        if seed is not None:
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
         yield
     finally:
         random.setstate(plain)
@@ -180,17 +176,16 @@ Items = tuple[int, ...]
 class YesNo:
     """Boolean rows `[rows, concepts]`, and which of them are in the class."""
 
-    bits: NDArray[np.bool_]
+    bits: Bits
     names: tuple[str, ...]
-    yes: NDArray[np.bool_]
+    yes: Bits
 
     @property
-    def literals(self) -> NDArray[np.bool_]:
+    def literals(self) -> Bits:
         """Return the concepts followed by their negations: `[rows, 2 * concepts]`."""
         return np.concatenate([self.bits, ~self.bits], axis=1)
 
     def cube(self, items: Iterable[int]) -> Cube:
-        """Return the conjunction of some columns of `literals`."""
         n = len(self.names)
         return Cube(Literal(self.names[item % n], item < n) for item in items)
 
@@ -219,7 +214,8 @@ def one_against_rest(
     """
     first, n_classes = tables[0], len(tables[0].class_names)
     learned = tuple(range(n_classes)) if sample is None else tuple(sorted(set(sample)))
-    rows = [_repeated(table) for table in tables]
+    again = [np.repeat(np.arange(len(table)), table.weight.astype(np.intp)) for table in tables]
+    rows = [(table.boolean()[place], class_numbers(table)[place]) for table, place in zip(tables, again, strict=True)]
     formulas, notes = [DNF.false] * n_classes, [*unlearned(first)]
     for k in learned:
         of_class = [YesNo(bits, first.names, labels == k) for bits, labels in rows]
@@ -228,14 +224,9 @@ def one_against_rest(
         rule = ClassRule(DNF.true, ("every row has this class.",)) if of_class[0].yes.all() else learn(*of_class)
         formulas[k] = rule.formula
         notes += [f"{first.class_names[k]}: {note}" for note in rule.notes]
-    if len(learned) < n_classes:
-        listed = ", ".join(first.class_names[k] for k in learned)
-        notes.append(f"a sample of {len(learned)} of the {n_classes} classes was learned: {listed}.")
-        return Learned(decide(formulas, first), tuple(formulas[k] for k in learned), tuple(notes), classes=learned)
-    return Learned(decide(formulas, first), tuple(formulas), tuple(notes))
-
-
-def _repeated(table: ConceptTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the cut rows with their class numbers, each repeated by its weight."""
-    again = np.repeat(np.arange(len(table)), table.weight.astype(np.intp))
-    return table.boolean()[again], class_numbers(table)[again]
+    predict = decide(formulas, first)
+    if len(learned) == n_classes:
+        return Learned(predict, tuple(formulas), tuple(notes))
+    listed = ", ".join(first.class_names[k] for k in learned)
+    notes.append(f"a sample of {len(learned)} of the {n_classes} classes was learned: {listed}.")
+    return Learned(predict, tuple(formulas[k] for k in learned), tuple(notes), classes=learned)

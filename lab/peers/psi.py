@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.peers.learner import Learned, class_numbers, unlearned
-from lab.peers.truth import answer_formulas
+from lab.peers.learner import Learned, answer_formulas, class_numbers, unlearned
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.minimisation import row_bits
 from logiclens.train.config import threads_for
@@ -90,7 +89,6 @@ class PsiNetworks:
         return logits[..., 0].T
 
     def layers(self, klass: int) -> Layers:
-        """Return the network of one class."""
         return tuple(
             (weight[klass].detach().double().numpy(), bias[klass, 0].detach().double().numpy())
             for weight, bias in zip(self.weights, self.biases, strict=True)
@@ -156,7 +154,6 @@ def _answer_column(layers: Layers, rows: NDArray[np.bool_]) -> NDArray[np.bool_]
 
 
 def _depends_on(weight: NDArray[np.float64], bias: float) -> list[int]:
-    """Return the inputs that change the truth table of one neuron."""
     inputs = np.flatnonzero(weight)
     table = np.zeros((1 << len(inputs), len(weight)), dtype=np.bool_)
     table[:, inputs] = row_bits(np.arange(1 << len(inputs)), len(inputs))

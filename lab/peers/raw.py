@@ -54,7 +54,6 @@ class Split:
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether every column holds only 0 and 1."""
         return all(self.train[name].isin([0, 1]).all() for name in self.train)
 
 
@@ -278,7 +277,6 @@ class Concepts:
 
     @classmethod
     def of(cls, split: Split) -> Concepts:
-        """Cut the columns."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             cuts = Booleaniser().fit(split.train, split.train_labels)
@@ -315,7 +313,6 @@ def figs_splits(node: Any) -> Iterator[tuple[int, float]]:
 
 
 def _categories(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
-    """Return text columns as categories of the training rows."""
     kinds = {name: pd.CategoricalDtype(sorted(train[name].dropna().unique())) for name in _texts(train)}
     return frame.astype(kinds)
 

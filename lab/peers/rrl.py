@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.peers.learner import Learned, class_numbers, unlearned
-from lab.peers.truth import answer_formulas
+from lab.peers.learner import Learned, answer_formulas, class_numbers, unlearned
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.train.config import threads_for
 
@@ -82,7 +81,6 @@ class RRL:
 
 
 def _inputs(table: ConceptTable) -> NDArray[np.bool_]:
-    """Return the concepts and their negations, `[rows, 2 * concepts]`."""
     bits = table.boolean()
     return np.concatenate([bits, ~bits], axis=1)
 
@@ -118,7 +116,6 @@ class Weights:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """Return all parameters."""
         return [self.conjunction, self.disjunction, self.linear, self.bias]
 
     def continuous(self, inputs: Tensor) -> Tensor:
@@ -127,7 +124,6 @@ class Weights:
         return torch.cat(rules, dim=1) @ self.linear.T + self.bias
 
     def discrete(self) -> DiscreteRRL:
-        """Return the current discrete model."""
         both, either = ((weight.detach() > MEMBER).numpy() for weight in (self.conjunction, self.disjunction))
         linear, bias = (weight.detach().double().numpy() for weight in (self.linear, self.bias))
         return DiscreteRRL(both, either, linear, bias)
@@ -157,12 +153,10 @@ class DiscreteRRL:
         return np.concatenate([missing == 0, present > 0], axis=1)
 
     def scores(self, inputs: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return Ȳ: the scores `[rows, classes]`."""
         scores: NDArray[np.float64] = self.rules(inputs) @ self.linear.T + self.bias
         return scores
 
     def classes(self, inputs: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the class with the highest score."""
         highest: NDArray[np.intp] = self.scores(inputs).argmax(axis=1)
         return highest
 

@@ -7,7 +7,7 @@ import pickletools
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from lab.peers.learner import (
     Items,
     Learned,
     YesNo,
+    answer_formulas,
     global_seed,
     one_against_rest,
     require,
@@ -26,7 +27,7 @@ from lab.peers.learner import (
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import FormulaTooLarge, LogicLensError
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.formula.minimisation import minimise_complete, row_bits, simplify
+from logiclens.formula.minimisation import simplify
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ class DecisionList:
         return sum(len(rule.condition) for rule in self.rules)
 
     def negated(self) -> DecisionList:
-        """Return the list with every answer negated."""
         rules = tuple(ListRule(rule.condition, not rule.answer) for rule in self.rules)
         return DecisionList(rules, not self.otherwise)
 
@@ -99,24 +99,19 @@ class GreedyRuleList:
         """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
-            return ClassRule(greedy_list(rows, max_depth=self.max_depth, seed=seed).shortest())
+            model = require("imodels").GreedyRuleListClassifier(max_depth=self.max_depth)
+            # Its stumps break ties by NumPy's global generator.
+            with global_seed(seed):
+                model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
+            *splits, leaf = model.rules_
+            # It predicts by argmax, so a rule of exactly one half says no.
+            rules = (
+                ListRule(Cube([Literal(rows.names[split["index_col"]], not split["flip"])]), split["val_right"] > 0.5)
+                for split in splits
+            )
+            return ClassRule(DecisionList(tuple(rules), otherwise=leaf["val"] > 0.5).shortest())
 
         return one_against_rest(learn, together(train, validation), sample=self.sample)
-
-
-def greedy_list(rows: YesNo, *, max_depth: int, seed: int) -> DecisionList:
-    """Return the greedy rule list of imodels for one class."""
-    model = require("imodels").GreedyRuleListClassifier(max_depth=max_depth)
-    # Its stumps break ties by NumPy's global generator.
-    with global_seed(seed):
-        model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
-    *splits, leaf = model.rules_
-    # It predicts by argmax, so a rule of exactly one half says no.
-    rules = [
-        ListRule(Cube([Literal(rows.names[split["index_col"]], not split["flip"])]), bool(split["val_right"] > 0.5))
-        for split in splits
-    ]
-    return DecisionList(tuple(rules), otherwise=bool(leaf["val"] > 0.5))
 
 
 @dataclass(frozen=True)
@@ -138,32 +133,27 @@ class Figs:
         """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
-            return ClassRule(answer_formula(figs(rows, max_rules=self.max_rules, seed=seed), rows.names))
+            model = require("imodels").FIGSClassifier(max_rules=self.max_rules, random_state=seed)
+            # Its stumps break ties by NumPy's global generator, whatever random_state is.
+            with global_seed(seed):
+                model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
+            return ClassRule(answer_formula(model, train))
 
         return one_against_rest(learn, together(train, validation), sample=self.sample)
 
 
-def figs(rows: YesNo, *, max_rules: int, seed: int) -> Any:
-    """Return the fitted FIGS classifier of imodels for one class."""
-    model = require("imodels").FIGSClassifier(max_rules=max_rules, random_state=seed)
-    # Its stumps break ties by NumPy's global generator, whatever random_state is.
-    with global_seed(seed):
-        model.fit(rows.bits.astype(np.float64), rows.yes.astype(int))
-    return model
-
-
-def answer_formula(model: Any, names: tuple[str, ...]) -> DNF:
+def answer_formula(model: Any, train: ConceptTable) -> DNF:
     """Return when the sum of trees answers yes, from its truth table over the concepts that it splits on."""
     used = sorted({column for tree in model.trees_ for column in _split_columns(tree)})
-    numbers = np.arange(1 << len(used))
-    rows = np.zeros((len(numbers), len(names)))
-    rows[:, used] = row_bits(numbers, len(used))
-    answers: NDArray[np.bool_] = np.asarray(model.predict(rows)) == 1
-    return minimise_complete(answers, [names[column] for column in used]).formula
+
+    def answers(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.asarray(model.predict(rows.astype(float)))[:, None] == 1
+
+    (formula,), _ = answer_formulas(answers, train, used, len(used))
+    return formula
 
 
 def _split_columns(node: Any) -> Iterator[int]:
-    """Return the columns on which a tree of FIGS splits."""
     if node.left is not None:
         yield int(node.feature)
         yield from _split_columns(node.left)
@@ -171,8 +161,10 @@ def _split_columns(node: Any) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class BRLSettings:
-    """The settings of the paper, which are those of the authors of BRL.
+class BRL:
+    """Bayesian Rule Lists with the settings of their authors, one class against the rest; two classes share one list.
+
+    The formula has every `else` spelled out, whose literals the paper counts; the notes state the shortest length, too.
 
     Args:
         min_support: the share of a class's rows on which a candidate rule must hold.
@@ -181,6 +173,7 @@ class BRLSettings:
         list_width: expected number of literals in a rule, a priori.
         chains: number of Markov chains.
         iterations: steps of each chain; the first half is discarded.
+        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     min_support: float = 0.1
@@ -189,21 +182,6 @@ class BRLSettings:
     list_width: float = 1
     chains: int = 3
     iterations: int = 50_000
-
-
-@dataclass(frozen=True)
-class BRL:
-    """Bayesian Rule Lists, one class against the rest; two classes share one list.
-
-    Args:
-        settings: how rules are mined and lists sampled.
-        spelled_out: return the formula with every `else` spelled out, whose literals the paper counts; otherwise the
-            shortest formula found of the same meaning. The notes state both lengths.
-        sample: the classes to learn; default: all (see `one_against_rest`).
-    """
-
-    settings: BRLSettings = field(default_factory=BRLSettings)
-    spelled_out: bool = True
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
@@ -213,24 +191,25 @@ class BRL:
 
         def learn(rows: YesNo) -> ClassRule:
             if lists and len(train.class_names) == 2:
-                return self._read(lists[0].negated())
-            lists.append(bayesian_list(rows, self.settings, seed=seed))
-            return self._read(lists[-1])
+                return read_list(lists[0].negated())
+            lists.append(bayesian_list(rows, self, seed=seed))
+            return read_list(lists[-1])
 
         return one_against_rest(learn, together(train, validation), sample=self.sample)
 
-    def _read(self, found: DecisionList) -> ClassRule:
-        short = found.shortest()
-        said = f"a list of {len(found.rules)} rules with {found.n_literals} literals"
-        try:
-            long = found.spelled_out()
-        except FormulaTooLarge:
-            return ClassRule(short, (f"{said}; too large with every else spelled out, {short.n_literals} at best.",))
-        lengths = f"{long.n_literals} literals with every else spelled out, {short.n_literals} at best"
-        return ClassRule(long if self.spelled_out else short, (f"{said}; as a formula {lengths}.",))
+
+def read_list(rules: DecisionList) -> ClassRule:
+    """Return the formula of a list, with a note on its length."""
+    short, about = rules.shortest(), f"a list of {len(rules.rules)} rules with {rules.n_literals} literals"
+    try:
+        long = rules.spelled_out()
+    except FormulaTooLarge:
+        return ClassRule(short, (f"{about}; too large with every else spelled out, {short.n_literals} at best.",))
+    lengths = f"{long.n_literals} literals with every else spelled out, {short.n_literals} at best"
+    return ClassRule(long, (f"{about}; as a formula {lengths}.",))
 
 
-def bayesian_list(rows: YesNo, settings: BRLSettings, *, seed: int) -> DecisionList:
+def bayesian_list(rows: YesNo, settings: BRL, *, seed: int) -> DecisionList:
     """Return the point estimate of the rule list for one class; a rule says yes if its probability is at least 0.5."""
     literals = rows.literals
     items = mined(literals, rows.yes, settings)
@@ -244,15 +223,15 @@ def bayesian_list(rows: YesNo, settings: BRLSettings, *, seed: int) -> DecisionL
     return DecisionList(tuple(rules), otherwise=_says_yes(rows.yes[left]))
 
 
-def mined(literals: NDArray[np.bool_], yes: NDArray[np.bool_], settings: BRLSettings) -> tuple[Items, ...]:
+def mined(literals: NDArray[np.bool_], yes: NDArray[np.bool_], settings: BRL) -> tuple[Items, ...]:
     """Return the sets of literals that are frequent among the rows of the class, or among the others, in a fixed order.
 
     As in the original, each side is mined separately, so that a rare class keeps its rules. FP-growth finds the same
     sets; sets this narrow are counted faster by matrix products.
     """
     sides = [side for side in (literals[yes], literals[~yes]) if len(side)]
-    found = {items for side in sides for items in frequent(side, settings.min_support, settings.max_width)}
-    return tuple(sorted(found, key=lambda items: (len(items), items)))
+    sets = {items for side in sides for items in frequent(side, settings.min_support, settings.max_width)}
+    return tuple(sorted(sets, key=lambda items: (len(items), items)))
 
 
 def frequent(literals: NDArray[np.bool_], min_support: float, max_width: int) -> list[Items]:
@@ -272,17 +251,12 @@ def frequent(literals: NDArray[np.bool_], min_support: float, max_width: int) ->
     return found
 
 
-@dataclass(frozen=True)
-class SampledList:
-    """A list that the chains visited: the numbers of its rules, its log posterior, and its number of visits."""
-
-    rules: tuple[int, ...]
-    log_posterior: float
-    visits: float
+SampledList = tuple[tuple[int, ...], float, float]
+"""A list that the chains visited: the numbers of its rules, its log posterior, and its number of visits."""
 
 
 def sampled(
-    literals: NDArray[np.bool_], yes: NDArray[np.bool_], items: Sequence[Items], settings: BRLSettings, seed: int
+    literals: NDArray[np.bool_], yes: NDArray[np.bool_], items: Sequence[Items], settings: BRL, seed: int
 ) -> tuple[SampledList, ...]:
     """Return the lists that the chains of imodels visit after their first half."""
     sampler = require("imodels.rule_list.bayesian_rule_list.brl_util")
@@ -302,7 +276,7 @@ def sampled(
             )  # fmt: skip
             for key, (log_posterior, visits) in chain["permsdic"].items():
                 counts[key] = (log_posterior, visits + counts.get(key, (0.0, 0.0))[1])
-    return tuple(SampledList(_decoded(key), *counted) for key, counted in counts.items())
+    return tuple((_decoded(key), *counted) for key, counted in counts.items())
 
 
 def point_estimate(lists: Sequence[SampledList], items: Sequence[Items]) -> tuple[int, ...]:
@@ -311,20 +285,18 @@ def point_estimate(lists: Sequence[SampledList], items: Sequence[Items]) -> tupl
     Length and mean width must be the averages over all samples, rounded down or up. If no visited list qualifies, the
     most probable of all is taken.
     """
-    visits = np.array([each.visits for each in lists])
-    lengths = np.array([len(each.rules) for each in lists], dtype=np.float64)
-    literals = np.array([sum(len(items[number]) for number in each.rules) for each in lists], dtype=np.float64)
-    alike = _rounds(lengths, float(visits @ lengths / visits.sum()))
+    visits, posterior = (np.array([each[part] for each in lists]) for part in (2, 1))
+    lengths = np.array([len(rules) for rules, _, _ in lists], dtype=np.float64)
+    literals = np.array([sum(len(items[number]) for number in rules) for rules, _, _ in lists], dtype=np.float64)
+
+    def near(values: NDArray[np.float64], mean: float) -> NDArray[np.bool_]:
+        return (values >= np.floor(mean)) & (values <= np.ceil(mean))
+
+    alike = near(lengths, float(visits @ lengths / visits.sum()))
     if (visits @ lengths) > 0:
         width = float(visits @ literals / (visits @ lengths))
-        alike &= _rounds(literals / np.maximum(lengths, 1), width) & (lengths > 0)
-    posterior = np.array([each.log_posterior for each in lists])
-    return lists[int(np.argmax(np.where(alike | ~alike.any(), posterior, -np.inf)))].rules
-
-
-def _rounds(values: NDArray[np.float64], mean: float) -> NDArray[np.bool_]:
-    near: NDArray[np.bool_] = (values >= np.floor(mean)) & (values <= np.ceil(mean))
-    return near
+        alike &= near(literals / np.maximum(lengths, 1), width) & (lengths > 0)
+    return lists[int(np.argmax(np.where(alike | ~alike.any(), posterior, -np.inf)))][0]
 
 
 def _decoded(key: bytes) -> tuple[int, ...]:
@@ -360,24 +332,20 @@ class Ripper:
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
         """Learn from training and validation rows together: RIPPER itself keeps a part of them for pruning."""
 
+        import pandas as pd
+
         def learn(rows: YesNo) -> ClassRule:
-            formula = rule_formula(self.fitted(rows, seed=seed), rows.names)
+            # No bins: 0 and 1 stay as they are. With names, ties would depend on the hash of the text.
+            model = require("wittgenstein").RIPPER(
+                k=self.rounds, prune_size=self.prune_size, n_discretize_bins=None, random_state=seed
+            )
+            # It seeds the global generator, and warns if the rule set is empty or always true, which the formula shows.
+            with global_seed(seed), warnings.catch_warnings(record=True):
+                model.fit(pd.DataFrame(rows.bits.astype(np.int64)), y=rows.yes.astype(int).tolist(), pos_class=1)
+            formula = rule_formula(model, rows.names)
             return ClassRule(formula, ("RIPPER found no rule.",) if formula == DNF.false else ())
 
         return one_against_rest(learn, together(train, validation), sample=self.sample)
-
-    def fitted(self, rows: YesNo, *, seed: int) -> Any:
-        """Return the fitted classifier of wittgenstein for one class; its columns are the numbers of the concepts."""
-        import pandas as pd
-
-        # No bins: 0 and 1 stay as they are. With names, ties would depend on the hash of the text.
-        model = require("wittgenstein").RIPPER(
-            k=self.rounds, prune_size=self.prune_size, n_discretize_bins=None, random_state=seed
-        )
-        # It seeds the global generator, and warns if the rule set is empty or always true, which the formula shows.
-        with global_seed(seed), warnings.catch_warnings(record=True):
-            model.fit(pd.DataFrame(rows.bits.astype(np.int64)), y=rows.yes.astype(int).tolist(), pos_class=1)
-        return model
 
 
 def rule_formula(model: Any, names: tuple[str, ...]) -> DNF:

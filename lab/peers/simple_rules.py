@@ -57,12 +57,6 @@ def summable_weight(weight: NDArray[np.float64], factor: NDArray[np.float64]) ->
     """Return the products, rounded so that their sums and differences are exact in any order; the error is 1 in 10^14.
 
     Otherwise scikit-learn splits pure nodes on rounding errors, and a tree has more leaves than it needs.
-
-    >>> 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1
-    False
-    >>> a, b, c = summable_weight(np.ones(3), np.array([0.1, 0.2, 0.3])).tolist()
-    >>> a + b + c == c + b + a
-    True
     """
     unit = 2.0 ** (np.ceil(np.log2(weight.sum() * factor.max())) - 50)
     # Factors first: then a row of weight 3 equals three rows exactly.
@@ -95,7 +89,6 @@ def leaf_formulas(tree: Any, names: Sequence[str], n_classes: int) -> tuple[DNF,
 
 
 def _leafless(formulas: Sequence[DNF], rows: ConceptTable) -> tuple[str, ...]:
-    """Return a sentence about classes with rows that no leaf predicts."""
     weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(formulas))
     count = sum(formula == DNF.false and weight > 0 for formula, weight in zip(formulas, weights, strict=True))
     return (f"no leaf predicts {count} of the {len(formulas)} classes: their formula is False.",) if count else ()
@@ -115,12 +108,12 @@ class OneR:
     """
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Count; nothing is random."""
         rows = together(train, validation)
         of_class, bits = class_weights_of_rows(rows), rows.boolean()
         true = bits.T @ of_class
         false = of_class.sum(axis=0) - true
-        concept = int(np.argmax(_rounded((true.max(axis=1) + false.max(axis=1)) / rows.weight.sum())))
+        # Scores that differ only by the order of summation are equal: then the first must win.
+        concept = int(np.argmax(np.round((true.max(axis=1) + false.max(axis=1)) / rows.weight.sum(), 12)))
         most = np.argmax(of_class.sum(axis=0))
         column = bits[:, concept]
         # A value without rows predicts the majority class.
@@ -161,8 +154,3 @@ class Stump:
 
 def _single(concept: str, positive: bool) -> DNF:
     return DNF([Cube([Literal(concept, positive)])])
-
-
-def _rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Scores that differ only by the order of summation are equal: then the first must win.
-    return np.round(scores, 12)

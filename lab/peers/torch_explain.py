@@ -110,7 +110,6 @@ class TorchExplain:
                 return dict(file)
 
     def rebuilt(self, result: dict[str, Any], rows: ConceptTable) -> EntropyNet:
-        """Return the network with the weights of a result."""
         network = EntropyNet(
             rows.n_concepts, len(rows.class_names), self.hidden, shared_tail=True, temperature=self.temperature,
             activation=nn.LeakyReLU, generator=torch.Generator(),

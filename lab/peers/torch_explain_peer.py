@@ -162,14 +162,12 @@ def repeated_cost(action: Callable[[], object], budget: float = 0.5) -> float:
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:
-    """Return the CPU seconds of one call."""
     start = time.process_time()
     action()
     return time.process_time() - start
 
 
 def main(source: str, destination: str) -> None:
-    """Do what the setting `mode` says."""
     with np.load(source, allow_pickle=False) as file:
         given = dict(file)
     if int(given["threads"]):

@@ -48,7 +48,6 @@ def splits(names: Sequence[str], n_folds: int, n_seeds: int) -> Iterator[tuple[s
 
 
 def ablation_run(split: Split, variant: str, problem: Problem | None) -> Line:
-    """Measure one variant on one split."""
     answer = run_ours(split, **VARIANTS[variant])
     assert answer.rules is not None
     exact = None if problem is None else judge(answer.rules, problem, split.train).exact

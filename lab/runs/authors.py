@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 
+from lab.peers.learner import class_numbers
 from lab.runs.tasks import NetworkSettings
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
@@ -44,7 +45,7 @@ def train_as_authors(
 
     `batch_size` None means the full batch; the last batch may be smaller.
     """
-    labels = single_labels(train)
+    labels = class_numbers(train)
     network = untrained(
         train.n_concepts, len(train.class_names), settings.hidden, temperature=settings.temperature,
         generator=_seeded(seed),
@@ -100,15 +101,6 @@ def untrained(
         for parameter in network.entropy.parameters():
             parameter.uniform_(-bound, bound, generator=generator)
     return network
-
-
-def single_labels(table: ConceptTable) -> NDArray[np.int64]:
-    """Return the class number of each row; raise for rows without one, or with a weight other than 1."""
-    if table.labels is None or table.is_multilabel:
-        raise LogicLensError("the authors' method needs one class number a row: pass labels=[...] of one dimension.")
-    if not (table.weight == 1).all():
-        raise LogicLensError("the authors' method counts every row once: pass rows without weights.")
-    return table.labels
 
 
 def _train(
@@ -174,7 +166,7 @@ def aggregate_as_authors(
 ) -> tuple[ClassRules, ...]:
     """Return the rules of each class: minterms of local rows, chosen by their score on the scored rows."""
     aggregation = Aggregation() if aggregation is None else aggregation
-    labels, scored_labels = single_labels(local_rows), single_labels(scored_rows)
+    labels, scored_labels = class_numbers(local_rows), class_numbers(scored_rows)
     bits = local_rows.values > CUT
     table = ConceptTable(bits, local_rows.names, labels, local_rows.class_names)
     reading = read(network, table, "threshold", output="logits")
@@ -303,7 +295,6 @@ class _ScoredRows:
         return kept
 
     def _holds(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], i: int) -> Words:
-        """Return on which rows the i-th literal of each minterm holds."""
         flip = np.where(minterms[:, i], np.uint64(0), ~np.uint64(0))[:, None]
         holds: Words = self.words[columns[i]] ^ flip
         return holds

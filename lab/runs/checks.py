@@ -98,7 +98,6 @@ def vdem_inputs() -> str:
 
 
 def _forms() -> Iterator[tuple[str, pd.DataFrame | np.ndarray, np.ndarray]]:
-    """Yield name, inputs and labels of each form."""
     dataset, folder = load("vdem", data_folder()), data_folder() / "vdem"
     yield "the 14 annotated concepts", dataset.concepts(dataset.all_rows).values, dataset.labels
     inputs = dataset.inputs

@@ -67,7 +67,6 @@ def domination_jobs(names: Sequence[str], methods: Sequence[str], partitions: in
 
 
 def raw_run(split: Split, method: str) -> Line:
-    """Measure one method on one fold."""
     return METHODS[method](split).scores(split)
 
 
@@ -86,7 +85,6 @@ class Comparison:
 
 
 def comparisons(table: pd.DataFrame) -> list[Comparison]:
-    """Compare every peer that ran on all of our folds."""
     scores = table.pivot(index="fold", columns="method", values="macro_f1")
     ours = scores["ours"].dropna()
     listed = []

@@ -18,7 +18,7 @@ from lab.peers.rrl import RRL
 from lab.peers.rule_learners import BRL, Figs, GreedyRuleList, Ripper
 from lab.peers.simple_rules import SMALL_TREES, OneR, Stump, Tree
 from lab.peers.torch_explain import TorchExplain
-from lab.runs.fold_data import FoldData, predicted_classes
+from lab.runs.fold_data import FoldData
 from lab.runs.ours import Authors, Exact, Joint, Ours
 from lab.runs.tasks import Task
 from logiclens.concepts.concept_table import ConceptTable
@@ -69,7 +69,7 @@ def _same(learner: Learner) -> Callable[[FoldData], Learned]:
 
 def _direct(fold: FoldData) -> Learned:
     """Predict with g: X → Y, the encoder trained on the classes directly."""
-    predicted = predicted_classes(fold.encoding, fold.dataset, fold.rows)
+    predicted = fold.predicted("classes")
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:
         if table is not fold.test and table is not fold.final:

@@ -51,7 +51,6 @@ class Ours:
     soft: bool = False
 
     def __call__(self, fold: FoldData) -> Learned:
-        """Learn from a fold."""
         train, validation = (part if self.soft else part.hard() for part in (fold.train, fold.validation))
         network, settings = untrained(fold).to(device_of(None)), fold.task.network
         config = TrainConfig(epochs=settings.epochs, penalty_weight=settings.penalty_weight, progress=False)
@@ -70,7 +69,6 @@ class Exact:
     """The rules of `EntropyClassifier(exact=True)` with its defaults: they are the network, and give its answers."""
 
     def __call__(self, fold: FoldData) -> Learned:
-        """Learn from training and validation rows together."""
         rows = fold.train.hard().append(fold.validation.hard())
         names = np.array(rows.class_names)
         model = EntropyClassifier(None, exact=True, random_state=fold.seed)
@@ -98,7 +96,6 @@ class Authors:
     top_k: int | None = None
 
     def __call__(self, fold: FoldData) -> Learned:
-        """Learn from a fold."""
         scripts, settings = fold.task.scripts, fold.task.network
         train, validation = fold.train.hard(), fold.validation.hard()
         if scripts is None:
@@ -127,7 +124,6 @@ class Answers:
     hard: bool
 
     def __call__(self, table: ConceptTable) -> NDArray[np.intp]:
-        """Return the class number of each row."""
         logits = read(self.network, table.hard() if self.hard else table, "argmax").logits
         classes: NDArray[np.intp] = logits.argmax(axis=1)
         return classes
@@ -139,7 +135,6 @@ def device_name() -> str:
 
 
 def with_settings(fold: FoldData, **changes: Any) -> FoldData:
-    """Return the fold with other network settings."""
     return replace(fold, task=replace(fold.task, network=replace(fold.task.network, **changes)))
 
 
@@ -152,7 +147,6 @@ class Joint:
     """
 
     def __call__(self, fold: FoldData) -> Learned:
-        """Learn from the inputs of a fold."""
         inputs, rows, settings = prepared_inputs(fold.dataset, fold.rows.train), fold.rows, fold.task.network
         annotated = fold.dataset.concepts(fold.dataset.all_rows)
         encoder = plain_network(

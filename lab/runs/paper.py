@@ -13,11 +13,11 @@ import numpy as np
 
 from lab.datasets.catalogue import check
 from lab.peers.learner import Learned, firing
-from lab.runs.fold_data import FoldData, Source, encoded_rows, fold_data, predicted_classes, predicted_concepts
+from lab.runs.fold_data import FoldData, Source, fold_data, fold_rows, predicted_concepts
 from lab.runs.methods import METHODS, Method
 from lab.runs.ours import Authors, Ours, device_name, with_settings
 from lab.runs.results import Job, Line, Results
-from lab.runs.tasks import TASKS, Protocol, Task, has_protocol
+from lab.runs.tasks import Protocol, Task, has_protocol
 from lab.runs.toy import MODELS, N_SEEDS, toy_run
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
@@ -55,7 +55,6 @@ def task_jobs(
 
 
 def sweep_jobs(task: Task, protocols: Sequence[Protocol], source: Source) -> Iterator[Job]:
-    """Yield one run per setting of the grid and fold."""
     check(task.dataset, source.data)
     for protocol, tau, penalty, fold in product(protocols, TEMPERATURES, PENALTIES, range(source.n_folds)):
         if has_protocol(task, protocol):
@@ -86,16 +85,14 @@ def encoder_jobs(tasks: Sequence[Task], protocols: Sequence[Protocol], source: S
 
 def encoder_run(source: Source, task_name: str, protocol: Protocol, fold: int) -> Line:
     """Predict the concepts of a fold and, for images, its classes, unless they are in the cache."""
-    task = TASKS[task_name]
-    dataset, rows, encoding = encoded_rows(source, task, protocol, fold)
-    predicted_concepts(encoding, dataset, rows)
-    if METHODS["direct"].suits(task):
-        predicted_classes(encoding, dataset, rows)
+    rows = fold_rows(source, task_name, protocol, fold)
+    predicted_concepts(rows)
+    if METHODS["direct"].suits(rows.task):
+        rows.predicted("classes")
     return {}
 
 
 def task_run(source: Source, task_name: str, protocol: Protocol, method: str, number: int) -> Line:
-    """Learn from a fold and measure on its test rows."""
     fold = fold_data(source, task_name, protocol, number)
     wall, cpu = time.perf_counter(), time.process_time()
     learned = METHODS[method].learn(fold)

@@ -94,9 +94,11 @@ def dnf_problem(n_cubes: int, width: int, n_rows: int, n_columns: int, noise: fl
             return _boolean_problem(bits, names, formula, noise, seed)
 
 
-def fixed_problem(cubes: Iterable[Mapping[int, bool]], n_bits: int, n_rows: int, n_columns: int, seed: int) -> Problem:
+def fixed_problem(
+    cubes: Iterable[Mapping[int, bool]], n_bits: int, n_rows: int, n_columns: int, salt: Sequence[int], seed: int
+) -> Problem:
     """A given formula over some of the columns; each cube says which of the chosen columns is true or false."""
-    random = np.random.default_rng([seed, n_bits, n_columns])
+    random = np.random.default_rng([seed, *salt])
     names = [f"x{number}" for number in range(1, n_columns + 1)]
     chosen = random.choice(n_columns, n_bits, replace=False)
     formula = DNF(Cube(Literal(names[chosen[bit]], value) for bit, value in cube.items()) for cube in cubes)
@@ -189,10 +191,7 @@ _MONK_1 = (
     *([("head_shape", value, True), ("body_shape", value, True)] for value in (1, 2, 3)),
     [("jacket_color", 1, True)],
 )
-_MONK_3 = (
-    [("jacket_color", 3, True), ("holding", 1, True)],
-    [("jacket_color", 4, False), ("body_shape", 3, False)],
-)
+_MONK_3 = ([("jacket_color", 3, True), ("holding", 1, True)], [("jacket_color", 4, False), ("body_shape", 3, False)])
 
 
 def holds(formula: DNF, predicates: Mapping[str, Predicate], frame: pd.DataFrame) -> NDArray[np.bool_]:
@@ -307,10 +306,6 @@ class Judgement:
     strict: bool
 
 
-MultiValued = frozenset[tuple[tuple[str, int], ...]]
-"""A formula whose cubes say, for columns in order, which of the column's cells are allowed, as a bit mask."""
-
-
 def judge(rules: RuleSet, problem: Problem, train: pd.DataFrame) -> Judgement:
     """Compare the formula of class 1 with the truth; for a complement, the negation of the other formula."""
     positive = rules.rule(1).formula
@@ -330,70 +325,38 @@ def same_meaning(
 ) -> bool:
     """Whether a formula, or with `negated` its negation, is the truth on every possible row.
 
-    The values of each column are grouped into cells that no literal of either formula tells apart. A float can have
-    every value of the training rows.
+    The values of each column are grouped into cells that no literal of either formula tells apart. Each cell gets a
+    number, and both formulas are written over the bits of these numbers; numbers without a cell repeat the last one. A
+    float can have every value of the training rows.
     """
     sides = (formula, predicates), (problem.truth, problem.predicates)
-    used = {(_predicate(meaning, concept)) for side, meaning in sides for concept in side.concepts}
-    masks: dict[Predicate, int] = {}
-    full: dict[str, int] = {}
+    used = {_predicate(meaning, concept) for side, meaning in sides for concept in side.concepts}
+    over_bits: dict[Predicate, DNF] = {}
     for column in {predicate.column for predicate in used}:
         values = np.asarray(problem.domains[column]) if column in problem.domains else np.unique(train[column])
         tests = [predicate for predicate in used if predicate.column == column]
         cells = np.unique(np.stack([predicate.holds(values) for predicate in tests]), axis=1)
-        full[column] = (1 << cells.shape[1]) - 1
+        n_bits = max(cells.shape[1] - 1, 1).bit_length()
+        numbers = [(number, min(number, cells.shape[1] - 1)) for number in range(1 << n_bits)]
         for predicate, row in zip(tests, cells, strict=True):
-            masks[predicate] = sum(1 << cell for cell in np.flatnonzero(row).tolist())
-    ours, true = (_multi_valued(side, meaning, masks, full) for side, meaning in sides)
-    return _agree(ours, true, negated, {column: mask.bit_length() for column, mask in full.items()}, {})
+            over_bits[predicate] = DNF(
+                Cube(Literal(f"{column} bit {bit}", bool(number >> bit & 1)) for bit in range(n_bits))
+                for number, cell in numbers
+                if row[cell]
+            )
+    ours, true = (_over_bits(side, meaning, over_bits) for side, meaning in sides)
+    return bool((Complement(ours) if negated else ours).equivalent(true))
 
 
-def _multi_valued(
-    formula: DNF, predicates: Mapping[str, Predicate], masks: Mapping[Predicate, int], full: Mapping[str, int]
-) -> MultiValued:
-    cubes = set()
+def _over_bits(formula: DNF, predicates: Mapping[str, Predicate], over_bits: Mapping[Predicate, DNF]) -> DNF:
+    cubes = DNF.false
     for cube in formula.cubes:
-        allowed = dict(full)
+        rest = DNF.true
         for literal in cube:
-            predicate = _predicate(predicates, literal.concept)
-            mask = masks[predicate]
-            allowed[predicate.column] &= mask if literal.positive else ~mask
-        if all(allowed.values()):
-            cubes.add(tuple(sorted((column, mask) for column, mask in allowed.items() if mask != full[column])))
-    return frozenset(cubes)
-
-
-def _agree(
-    ours: MultiValued, true: MultiValued, negated: bool, n_cells: Mapping[str, int], memory: dict[Any, bool]
-) -> bool:
-    """Whether two formulas are equal, or with `negated` opposite, by branching over the cells of a shared column."""
-    # The empty cube is always true.
-    ours, true = (frozenset([()]) if () in side else side for side in (ours, true))
-    if ours == true:
-        # No formula is its own negation.
-        return not negated
-    if all(not side or () in side for side in (ours, true)):
-        return negated
-    if (ours, true) not in memory:
-        cubes = [*ours, *true]
-        column = Counter(column for cube in cubes for column, _ in cube).most_common(1)[0][0]
-        tests = {mask for cube in cubes for name, mask in cube if name == column}
-        # Cells that no cube distinguishes are checked once.
-        cells = {tuple(mask >> cell & 1 for mask in tests): cell for cell in range(n_cells[column])}
-        memory[ours, true] = all(
-            _agree(_within(ours, column, cell), _within(true, column, cell), negated, n_cells, memory)
-            for cell in cells.values()
-        )
-    return memory[ours, true]
-
-
-def _within(formula: MultiValued, column: str, cell: int) -> MultiValued:
-    """Return the rest of a formula, given that a column lies in a cell."""
-    return frozenset(
-        tuple(test for test in cube if test[0] != column)
-        for cube in formula
-        if all(name != column or mask >> cell & 1 for name, mask in cube)
-    )
+            column = over_bits[_predicate(predicates, literal.concept)]
+            rest = rest & (column if literal.positive else ~column)
+        cubes = cubes | rest
+    return cubes
 
 
 def literal_shape(
@@ -424,17 +387,15 @@ SIZES = ((2, 2, 1500, 15), (4, 3, 2000, 20), (3, 4, 2000, 30), (5, 3, 3000, 40),
 
 
 def families() -> dict[str, Family]:
-    """Return functions from a seed to a problem, by name."""
     suite: dict[str, Family] = {}
     for n_cubes, width, n_rows, n_columns in SIZES:
         for noise in (0.0, 0.02, 0.05):
             name = f"dnf-{n_cubes}x{width}" + (f"-noise{100 * noise:.0f}" if noise else "")
             suite[name] = partial(dnf_problem, n_cubes, width, n_rows, n_columns, noise)
-    suite["xor-2"] = partial(fixed_problem, odd(2), 2, 1500, 15)
-    suite["xor-3"] = partial(fixed_problem, odd(3), 3, 2000, 16)
-    suite["3-of-5"] = partial(
-        fixed_problem, [dict.fromkeys(three, True) for three in combinations(range(5), 3)], 5, 2000, 15
-    )
+    three = [dict.fromkeys(chosen, True) for chosen in combinations(range(5), 3)]
+    suite["xor-2"] = partial(fixed_problem, odd(2), 2, 1500, 15, (2, 15))
+    suite["xor-3"] = partial(fixed_problem, odd(3), 3, 2000, 16, (3, 16))
+    suite["3-of-5"] = partial(fixed_problem, three, 5, 2000, 15, (35,))
     suite["boxes-rounded"] = partial(boxes_problem, 2000, 2)
     suite["boxes-continuous"] = partial(boxes_problem, 2000, None)
     suite["rare-class"] = partial(rare_class_problem, 8000)
@@ -459,7 +420,6 @@ def planted_jobs(names: Sequence[str], methods: Sequence[str], n_seeds: int, fir
 
 
 def planted_run(problem: Problem, split: Split, method: str) -> Line:
-    """Measure one method on one seed."""
     answer = METHODS[method](split)
     verdict = None if answer.rules is None else judge(answer.rules, problem, split.train)
     stated = "" if answer.rules is None else " | ".join(f"{rule.name}: {rule.formula}" for rule in answer.rules.rules)

@@ -68,11 +68,9 @@ class Results:
             self.rewrite()
 
     def __iter__(self) -> Iterator[Line]:
-        """Return the runs, in the order of recording."""
         return iter(self.runs.values())
 
     def key(self, line: Line) -> tuple[Any, ...]:
-        """Return the key of a run."""
         return tuple(line[name] for name in self.keys)
 
     def lacks(self, line: Line) -> bool:
@@ -90,7 +88,6 @@ class Results:
             self.rewrite()
 
     def add(self, line: Line) -> None:
-        """Append a run; it is on disk when this returns."""
         if not self.about:
             self.about = {**self.settings, **about()}
             self.rewrite()
@@ -101,7 +98,6 @@ class Results:
             os.fsync(file.fileno())
 
     def rewrite(self) -> None:
-        """Write the whole file anew."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = (json.dumps(line, ensure_ascii=False) for line in (self.about, *self.runs.values()))
         part = self.path.with_suffix(".part")
@@ -119,7 +115,6 @@ def carry_out(results: Results, jobs: Iterable[Job], *, limit: float | None = No
 
 
 def attempt(key: Line, work: Callable[..., Line], arguments: Sequence[Any], limit: float | None = None) -> Line:
-    """Do one run, and say in its status how it ended."""
     import torch
 
     # Runs side by side share the cores; small networks gain nothing from more threads.
@@ -159,7 +154,6 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def about() -> Line:
-    """Return when and where results are made."""
     import torch
 
     versions = {"python": platform.python_version()}

@@ -66,14 +66,12 @@ def generate(folder: Path, n_rows: int, form: str) -> None:
 
 
 def opened(pattern: str, threads: int, engine: Any) -> Any:
-    """Open the files as an Ibis table."""
     from logiclens.engine.lake import in_engine
 
     return in_engine(pattern, engine, threads=threads if engine == "duckdb" else None)
 
 
 def prepare(pattern: str, threads: int, engine: str) -> Callable[[], int]:
-    """Run everything that `fit` does before it trains."""
     from logiclens import EntropyClassifier
 
     def work() -> int:
@@ -84,7 +82,6 @@ def prepare(pattern: str, threads: int, engine: str) -> Callable[[], int]:
 
 
 def count(pattern: str, threads: int, engine: str) -> Callable[[], int]:
-    """Count only, with cuts that were made before."""
     from logiclens import Booleaniser
     from logiclens.engine.count import classes_of, count_rows
     from logiclens.engine.histogram import tallies
@@ -99,7 +96,6 @@ def count(pattern: str, threads: int, engine: str) -> Callable[[], int]:
 
 
 def group_by(pattern: str, threads: int, engine: str) -> Callable[[], int]:
-    """Run a plain GROUP BY of all columns."""
     import duckdb
 
     connection = duckdb.connect(config={"threads": threads})
@@ -109,7 +105,6 @@ def group_by(pattern: str, threads: int, engine: str) -> Callable[[], int]:
 
 
 def by_pandas(pattern: str, threads: int, engine: str) -> Callable[[], int]:
-    """Read everything, then group."""
     import pandas as pd
 
     def work() -> int:
@@ -120,7 +115,6 @@ def by_pandas(pattern: str, threads: int, engine: str) -> Callable[[], int]:
 
 
 def by_polars(pattern: str, threads: int, engine: str) -> Callable[[], int]:
-    """Scan lazily, and group while streaming."""
     import polars as pl
 
     return lambda: len(pl.scan_parquet(pattern).group_by(pl.all()).len().collect(engine="streaming"))
@@ -164,7 +158,6 @@ def once(name: str, pattern: str, threads: str, engine: str) -> None:
 
 
 def measured(name: str, pattern: str, threads: int, engine: str, limit: float) -> dict[str, Any]:
-    """Run one measurement in its own process."""
     command = [sys.executable, "-W", "ignore", "-m", "lab.runs.scale", name, pattern, str(threads), engine]
     limits = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), str(threads))
     try:
@@ -191,8 +184,7 @@ def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def one_table(form: str, n_rows: int, folder: Path, *, spark: bool, repeats: int, limit: float) -> list[dict[str, Any]]:
-    """Take every measurement of one table, in turns."""
-    jobs = [(name, threads, "duckdb") for threads in (1, 2) for name in WORK]
+    jobs = [(name, threads, "duckdb") for threads in (1, 2) for name in WORK if not spark]
     jobs = [job for job in jobs if job[0] != "pandas" or (job[1] == 1 and n_rows <= MOST_OF_PANDAS)]
     jobs += [(name, 2, "spark") for name in ("count", "prepare") if spark]
     # Warm the file cache, so that the first measurement does not pay for the others.
@@ -210,25 +202,27 @@ def one_table(form: str, n_rows: int, folder: Path, *, spark: bool, repeats: int
     ]  # fmt: skip
 
 
-def measure(sizes: dict[str, Iterable[float]], spark: Iterable[float], repeats: int, limit: float) -> dict[str, Any]:
-    """Measure tables of these forms and sizes, and write `lab/results/scale.json` after each."""
+def measure(tables: Iterable[list[str]], repeats: int, limit: float) -> None:
+    """Measure tables, given as form and rows; spark is `few` on Spark. Write `lab/results/scale.json` after each."""
     result: Any = read_json("scale.json")
     lines: list[dict[str, Any]] = result.get("measurements", [])
     with tempfile.TemporaryDirectory() as scratch:
-        for form, n_rows in ((name, int(n)) for name in FORMS for n in sizes[name]):
-            folder = Path(scratch) / f"{form}{n_rows}"
+        for name, n_rows in ((name, int(float(rows))) for name, rows in tables):
+            form, folder = "few" if name == "spark" else name, Path(scratch) / f"{name}{n_rows}"
             generate(folder, n_rows, form)
-            on_spark = form == "few" and n_rows in map(int, spark)
-            new = one_table(form, n_rows, folder, spark=on_spark, repeats=repeats, limit=limit)
-            lines = [one for one in lines if (one["form"], one["rows"]) != (form, n_rows)] + new
+            new = one_table(form, n_rows, folder, spark=name == "spark", repeats=repeats, limit=limit)
+            taken = {(one["form"], one["rows"], one["what"], one["engine"], one["threads"]) for one in new}
+            lines = [
+                one for one in lines
+                if (one["form"], one["rows"], one["what"], one["engine"], one["threads"]) not in taken
+            ] + new  # fmt: skip
             lines.sort(key=lambda one: (FORMS.index(one["form"]), one["rows"]))
             result = {
                 "date": datetime.now(UTC).date().isoformat(),
                 "machine": f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})",
-                "versions": {name: version(name) for name in PACKAGES}, "measurements": lines,
+                "versions": {package: version(package) for package in PACKAGES}, "measurements": lines,
             }  # fmt: skip
             write(RESULTS / "scale.json", json.dumps(result, indent=1) + "\n")
-    return dict(result)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,6 @@ def side_jobs(names: Sequence[str], methods: Sequence[str]) -> Iterator[Job]:
 
 
 def side_run(split: Split, table: RawTable, method: str) -> Line:
-    """Measure one method on one fold."""
     run, package = METHODS[method]
     begun = time.process_time()
     printed = run(split, table)

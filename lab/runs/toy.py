@@ -35,7 +35,6 @@ N_SEEDS = 5
 
 
 def table() -> ConceptTable:
-    """Return the eight rows of the paper's table."""
     rows = np.array(
         [[0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 1]]
     )

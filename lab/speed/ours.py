@@ -77,7 +77,6 @@ def formula(shape: Shape) -> dict[str, float]:
 
 
 def main(file: str) -> None:
-    """Do what the file says."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with np.load(file, allow_pickle=False) as arrays:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,19 @@ import torch
 
 from lab.pages.charts import ratio_chart, save
 from lab.pages.markdown import read_json, table, write
+from lab.pages.summary import Bench
 from lab.peers.torch_explain_peer import cpu_seconds
-from lab.runs.results import RESULTS
-from lab.speed import fits, growth, reference
+from lab.runs.fold_data import Source
+from lab.runs.results import RESULTS, data_folder
+from lab.speed import reference, sizes
 from lab.speed.rows import SHAPES
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.packed_rows import PackedRows, pack_columns
 
-PARTS = ("peers", "fits", "evaluation", "growth")
+PARTS = ("peers", "sweep", "evaluation", "growth")
+PEERS = ("tree", "torch_explain", "ripper", "figs", "rule-list")
+AGAINST = {"mimic2": 10.0, "vdem": 10.0, "mnist": 100.0, "cub": 5.0}
+"""Least ratio of the CPU time of torch_explain to ours."""
 AT_LEAST = ", at least"
 """Suffix of a ratio if the reference was stopped before it had finished."""
 NUMPY, PACKED, COPY = "NumPy Boolean expression", "packed, answer packed", "copy of the packed columns"
@@ -39,12 +44,12 @@ def measure(parts: Iterable[str], repeats: int, limit: float, concepts: Path, *,
     for part in parts:
         if part == "peers":
             result[part] = reference.measure(repeats, limit, ["mimic"] if quick else SHAPES)
-        elif part == "fits":
-            result[part] = fits.measure(repeats, concepts, shapes=not quick)
+        elif part == "sweep":
+            result[part] = sizes.measure_sweep(Source(data_folder(), concepts), 1 if quick else repeats)
         elif part == "evaluation":
             result[part] = evaluation([10_000, 1_000_000] + [10_000_000] * (not quick), repeats)
         else:
-            result[part] = growth.measure(1_000 if quick else float("inf"))
+            result[part] = sizes.measure_growth(1_000 if quick else float("inf"))
     result["gpu"] = read_json("gpu.json")
     result["machine"] = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
     result["versions"] = {"Python": platform.python_version(), "torch": torch.__version__, "NumPy": np.__version__}
@@ -53,7 +58,7 @@ def measure(parts: Iterable[str], repeats: int, limit: float, concepts: Path, *,
     return result
 
 
-def evaluation(sizes: Iterable[int], repeats: int) -> list[dict[str, Any]]:
+def evaluation(n_all: Iterable[int], repeats: int) -> list[dict[str, Any]]:
     """Return the rows per second of evaluating 10 cubes of 4 literals: packed columns, NumPy, and a memory copy.
 
     NumPy gets each concept as a contiguous Boolean column, its best case. Packing is timed separately, because it is
@@ -62,7 +67,7 @@ def evaluation(sizes: Iterable[int], repeats: int) -> list[dict[str, Any]]:
     formula = DNF(Cube(Literal(f"c{4 * k + i}", positive=(k + i) % 3 > 0) for i in range(4)) for k in range(10))
     names = list(formula.concepts)
     lines = []
-    for n_rows in sizes:
+    for n_rows in n_all:
         rng = np.random.default_rng(0)
         matrix = np.stack([rng.integers(0, 2, n_rows, dtype=np.uint8).view(np.bool_) for _ in names])
         columns = dict(zip(names, matrix, strict=True))
@@ -99,43 +104,49 @@ def _repeat(action: Callable[[], object], times: int) -> None:
 
 
 def lines_of(result: dict[str, Any]) -> list[reference.Line]:
-    """Return the measurements beside torch_explain."""
     names = reference.Line.__dataclass_fields__
     lines = result.get("peers", {"lines": []})["lines"]
     return [reference.Line(**{name: line[name] for name in names if name in line}) for line in lines]
 
 
-def ratios(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
+def fits(bench: Bench) -> Iterator[tuple[str, str, float, list[float]]]:
+    """Yield task, method, CPU seconds and the ratios to ours of every fold, from the runs of the paper's comparison."""
+    for task in AGAINST:
+        runs = {
+            method: {line["fold"]: line["cpu_seconds"] for line in bench.good((task, "clean", method))}
+            for method in ("minimal", *PEERS)
+        }
+        for method, seconds in runs.items():
+            if seconds:
+                ratios = [seconds[fold] / runs["minimal"][fold] for fold in seconds if fold in runs["minimal"]]
+                yield task, method, statistics.median(seconds.values()), ratios
+
+
+def ratios(result: dict[str, Any], bench: Bench) -> list[tuple[str, float, float, float]]:
     """Return name, ratio, smallest and largest of every comparison with torch_explain."""
     listed = [(line.what + AT_LEAST * line.bounded, line.ratio, *line.spread) for line in lines_of(result)]
-    timed = [fits.Timed(**line) for line in result.get("fits", {"fits": []})["fits"]]
-    ours = {line.task: line for line in timed if line.method == "minimal"}
-    for line in (line for line in timed if line.method == "torch_explain" and line.seconds):
-        mine = ours[line.task]
-        pairs = [theirs / own for theirs in line.seconds for own in mine.seconds]
-        name = f"fit + explain {line.task}" + AT_LEAST * bool(line.note)
-        listed.append((name, line.median / mine.median, min(pairs), max(pairs)))
+    for task, method, _, values in fits(bench):
+        if method == "torch_explain" and values:
+            listed.append((f"fit + explain {task}", statistics.median(values), min(values), max(values)))
     return listed
 
 
-def comparison_table(result: dict[str, Any]) -> str:
+def comparison_table(result: dict[str, Any], bench: Bench) -> str:
     """Return the table of docs/comparison.md: every ratio with its spread and its floor."""
     goals = {line.what: line.goal for line in lines_of(result)}
-    goals |= {f"fit + explain {task}": f"{least:g}x" for task, least in fits.AGAINST.items()}
+    goals |= {f"fit + explain {task}": f"{least:g}x" for task, least in AGAINST.items()}
     rows = [["measured", "ratio", "min-max", "asked"]]
-    for name, ratio, low, high in ratios(result):
+    for name, ratio, low, high in ratios(result, bench):
         rows.append([name, f"{ratio:.1f}x", f"{low:.1f}-{high:.1f}", goals.get(name.removesuffix(AT_LEAST), "")])
     return table(rows)
 
 
-def write_page(result: dict[str, Any]) -> None:
-    """Write the page and its plot."""
-    save(ratio_chart(ratios(result)), RESULTS / "speed.svg")
-    write(RESULTS / "speed.md", page(result))
+def write_page(result: dict[str, Any], bench: Bench) -> None:
+    save(ratio_chart(ratios(result, bench)), RESULTS / "speed.svg")
+    write(RESULTS / "speed.md", page(result, bench))
 
 
-def page(result: dict[str, Any]) -> str:
-    """Return all tables."""
+def page(result: dict[str, Any], bench: Bench) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     parts = [
         "# Speed\n\nWritten by `python -m lab speed`; CPU seconds on one thread, medians of repeats, both sides in the "
@@ -149,15 +160,14 @@ def page(result: dict[str, Any]) -> str:
             + "\n\nWhat was extracted:\n\n"
             + table(_extracted(result["peers"]["formulas"]))
         )
-    if "fits" in result:
-        timed = [fits.Timed(**line) for line in result["fits"]["fits"]]
-        parts.append(
-            f"## Fit, explain and measure\n\n{table(fits.compared(timed))}\n\n{_sweep(result['fits']['sweep'])}"
-        )
+    about = "Medians over the clean folds of the paper's tables, from the runs of the comparison."
+    parts.append(f"## Fit and explain\n\n{about}\n\n" + table(_fitted(bench)))
+    if "sweep" in result:
+        parts.append(_sweep(result["sweep"]))
     if "evaluation" in result:
         parts.append("## Evaluating a formula of 10 cubes\n\n" + table(_evaluated(result["evaluation"])))
-    if "growth" in result and "counting" in result["growth"]["axes"]["rows"]["points"][0]["parts"]:
-        parts.append("## Growth\n\n" + growth.markdown(result["growth"]))
+    if "growth" in result and isinstance(result["growth"]["axes"]["rows"]["points"][0]["parts"]["counting"], list):
+        parts.append("## Growth\n\n" + sizes.growth_page(result["growth"]["axes"]))
     if result.get("gpu"):
         about = f"{result['gpu']['device']}, torch {result['gpu']['torch']}; warm is the median of repeated calls."
         parts.append(f"## On a GPU\n\n{about}\n\n" + table(_gpu(result["gpu"]["jobs"])))
@@ -172,6 +182,21 @@ def _extracted(notes: dict[str, Any]) -> list[list[str]]:
             stated = f"{result['formulas']} of {result['asked']}" + (" at the limit" if result["over_limit"] else "")
             numbers = ["-" if result[key] is None else f"{result[key]:.3g}" for key in ("accuracy", "literals")]
             rows.append([name, f"{note['network']['relevant_concepts']:.0f}", side, stated, *numbers])
+    return rows
+
+
+def _fitted(bench: Bench) -> list[list[str]]:
+    rows = [["task", "method", "CPU s", "against ours", "min-max", "asked", "F1 %", "literals"]]
+    for task, method, seconds, values in fits(bench):
+        cells = ["", "", ""]
+        if method != "minimal" and values:
+            ratio = statistics.median(values)
+            goal = f"at least {AGAINST[task]:g}x" if method == "torch_explain" else ""
+            shown = f"{ratio:.1f}x" if ratio >= 1 else f"1/{1 / ratio:.1f}"
+            cells = [shown, f"{min(values):.3g}-{max(values):.3g}", goal]
+        scores = [bench.estimate((task, "clean", method), name) for name in ("explanation_accuracy", "complexity")]
+        score_texts = ("" if one is None else f"{one.mean:.1f}" for one in scores)
+        rows.append([task, method, f"{seconds:.3f}", *cells, *score_texts])
     return rows
 
 

@@ -53,7 +53,6 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Return the ratio of the medians."""
         return statistics.median(self.reference) / statistics.median(self.ours)
 
     @property
@@ -65,14 +64,12 @@ class Line:
 
     @property
     def goal(self) -> str:
-        """Return the bound in words."""
         if self.most is not None:
             return f"at most {_quantity(self.most, self.unit)}"
         return "" if self.floor is None else f"{self.floor:g}x"
 
     @property
     def verdict(self) -> str:
-        """Return whether the bound holds."""
         if self.most is not None:
             return "holds" if statistics.median(self.ours) <= self.most else "does not hold"
         if self.floor is None:
@@ -81,7 +78,6 @@ class Line:
         return "holds" if self.ratio >= self.floor else "not known: limit reached" if is_open else "does not hold"
 
     def cells(self) -> list[str]:
-        """Return the cells of its row."""
         low, high = self.spread
         bound = ">" if self.bounded else ""
         ours, theirs = (_quantity(statistics.median(values), self.unit) for values in (self.ours, self.reference))
@@ -90,7 +86,6 @@ class Line:
 
 
 def measure(repeats: int, limit: float, shapes: Iterable[str]) -> dict[str, Any]:
-    """Measure everything on these shapes."""
     chosen = [SHAPES[name] for name in shapes]
     lines: list[Line] = [line for shape in chosen for line in epochs(shape, repeats)]
     notes: dict[str, Any] = {}
@@ -108,7 +103,6 @@ def in_turns(tasks: dict[str, Callable[[], dict[str, Any]]], repeat: int) -> dic
 
 
 def ours(mode: str, shape: Shape, **arrays: Any) -> dict[str, Any]:
-    """Run our side once."""
     print(f"  ours {mode} {shape.name}", file=sys.stderr, flush=True)
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as folder:
