@@ -33,7 +33,6 @@ class Dataset:
 
     Args:
         name: the name it is loaded by.
-        title: one line that states the question.
         inputs: the measurements: a table, or images `[rows, channels, height, width]` of bytes.
         labels: the class number of each row.
         class_names: the classes.
@@ -42,11 +41,9 @@ class Dataset:
         groups: the group of each row that folds keep together (a country, a patient); None if rows are independent.
         truth: the true formula of each class, if the data were made from one.
         final: rows that no fold may use, for a final test.
-        remarks: notes to show with every figure on these rows.
     """
 
     name: str
-    title: str
     inputs: pd.DataFrame | NDArray[np.uint8]
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
@@ -55,7 +52,6 @@ class Dataset:
     groups: NDArray[np.object_] | None = None
     truth: tuple[DNF, ...] | None = None
     final: Dataset | None = None
-    remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -36,9 +36,7 @@ class Psi:
 
     Args:
         fan_in: number of inputs that each neuron keeps: in the paper 3 for MIMIC-II and V-Dem, 4 for MNIST and CUB.
-        hidden: widths of the hidden layers.
         epochs: number of epochs; pruning follows after half of them.
-        learning_rate: learning rate of AdamW.
         l1: weight of the L1 penalty in the loss.
         table_concepts: up to this many concepts a formula is read from the complete truth table.
     """

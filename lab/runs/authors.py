@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,70 +33,40 @@ from logiclens.nn.functional import entropy_logic_loss
 from logiclens.nn.layers import EntropyNet
 from logiclens.train.config import threads_for
 
-LEARNING_RATE = 1e-2
-WEIGHT_DECAY = 1e-2
-ENCODER_HIDDEN, ENCODER_TEMPERATURE = (100, 50), 5_000.0
+ENCODER: dict[str, Any] = {"hidden": (100, 50), "temperature": 5_000.0, "penalty_weight": 0.0}
 """Settings of the first network of a cascade."""
 
 
 def train_as_authors(
-    train: ConceptTable, settings: NetworkSettings, *, batch_size: int | None, seed: int
+    table: ConceptTable, settings: NetworkSettings, *, batch_size: int | None, seed: int
 ) -> EntropyNet:
-    """Train a network on rows with one class each, soft or Boolean, all with the same weight.
-
-    `batch_size` None means the full batch; the last batch may be smaller.
-    """
-    labels = class_numbers(train)
-    network = untrained(
-        train.n_concepts, len(train.class_names), settings.hidden, temperature=settings.temperature,
-        generator=_seeded(seed),
+    """Train a network on rows with one class each; `batch_size` None means the full batch."""
+    targets = torch.tensor(np.array(class_numbers(table)))
+    return _trained(
+        table.values, targets, len(table.class_names), settings.epochs, batch_size or len(table), seed,
+        hidden=settings.hidden, temperature=settings.temperature, penalty_weight=settings.penalty_weight,
     )  # fmt: skip
-    concepts = torch.tensor(np.array(train.values), dtype=torch.float32)
-    answers = torch.tensor(np.array(labels))
-    at_a_time = len(train) if batch_size is None else min(batch_size, len(train))
-    batches = list(zip(torch.split(concepts, at_a_time), torch.split(answers, at_a_time), strict=True))
-    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
-        _train(network, batches, settings.penalty_weight, settings.epochs)
-    return network
 
 
 def encoder_as_authors(
     inputs: NDArray[np.float32], concepts: NDArray[np.float32], *, epochs: int, seed: int
 ) -> EntropyNet:
-    """Train the first network of a cascade (V-Dem), from standardised inputs to concepts, in two unshuffled batches."""
-    network = untrained(
-        inputs.shape[1], concepts.shape[1], ENCODER_HIDDEN, temperature=ENCODER_TEMPERATURE, generator=_seeded(seed)
-    )
-    at_a_time = math.ceil(len(inputs) / 2)
-    pieces = (torch.split(torch.tensor(array), at_a_time) for array in (inputs, concepts))
-    batches = list(zip(*pieces, strict=True))
-    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
-        _train(network, batches, 0.0, epochs)
-    return network
+    """Train the first network of a cascade (V-Dem), from standardised inputs to concepts, in two batches."""
+    half = math.ceil(len(inputs) / 2)
+    return _trained(inputs, torch.tensor(concepts), concepts.shape[1], epochs, half, seed, **ENCODER)
 
 
-def untrained(
-    n_concepts: int,
-    n_classes: int,
-    hidden: Sequence[int],
-    *,
-    temperature: float,
-    generator: torch.Generator | None = None,
-) -> EntropyNet:
+def untrained(n_concepts: int, n_classes: int, hidden: Sequence[int], temperature: float, seed: int) -> EntropyNet:
     """Return the authors' network before training.
 
     Their initialisation takes the product of the entropy layer's last two axes as fan-in, so the bound is
     1/√(width · concepts), also for the bias; later layers are initialised as usual.
     """
+    generator = torch.Generator().manual_seed(seed)
     network = EntropyNet(
-        n_concepts,
-        n_classes,
-        hidden,
-        shared_tail=True,
-        temperature=temperature,
-        activation=nn.LeakyReLU,
+        n_concepts, n_classes, hidden, shared_tail=True, temperature=temperature, activation=nn.LeakyReLU,
         generator=generator,
-    )
+    )  # fmt: skip
     bound = 1 / math.sqrt(n_concepts * hidden[0])
     with torch.no_grad():
         for parameter in network.entropy.parameters():
@@ -103,29 +74,27 @@ def untrained(
     return network
 
 
-def _train(
-    network: EntropyNet, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], penalty_weight: float, epochs: int
-) -> None:
-    """Train on the GPU if there is one, and return the network on the CPU."""
-    device = device_of(None)
-    network.to(device)
-    batches = [(concepts.to(device), answers.to(device)) for concepts, answers in batches]
-    optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    for epoch in range(epochs):
-        for concepts, answers in batches:
+def _trained(
+    inputs: NDArray[Any], targets: torch.Tensor, n_outputs: int, epochs: int, at_a_time: int, seed: int,
+    *, hidden: Sequence[int], temperature: float, penalty_weight: float,
+) -> EntropyNet:  # fmt: skip
+    """Train with AdamW in unshuffled batches, on the GPU if there is one; the last epoch stays."""
+    network = untrained(inputs.shape[1], n_outputs, hidden, temperature, seed).to(device_of(None))
+    device = network.entropy.weight.device
+    pieces = (torch.split(array.to(device), at_a_time) for array in (torch.tensor(np.array(inputs)).float(), targets))
+    batches = list(zip(*pieces, strict=True))
+    # A matrix of targets means several concepts at once, a vector means one class.
+    task_loss = F.binary_cross_entropy_with_logits if targets.ndim == 2 else F.cross_entropy
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=1e-2)
+    with threads_for(at_a_time * sum(parameter.numel() for parameter in network.parameters())):
+        for rows, answers in (batch for _ in range(epochs) for batch in batches):
             optimizer.zero_grad(set_to_none=True)
-            # A matrix of targets means several concepts at once, a vector means one class.
-            task_loss = F.binary_cross_entropy_with_logits if answers.ndim == 2 else F.cross_entropy
-            loss = task_loss(network(concepts), answers) + penalty_weight * entropy_logic_loss(network)
+            loss = task_loss(network(rows), answers) + penalty_weight * entropy_logic_loss(network)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        if not math.isfinite(float(loss.detach())):
-            raise LogicLensError(f"the loss became {float(loss.detach())} in epoch {epoch}: raise the temperature.")
-    network.cpu()
-
-
-def _seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+    if not math.isfinite(float(loss.detach())):
+        raise LogicLensError("the loss became infinite or not a number: raise the temperature.")
+    return network.cpu()
 
 
 Words = NDArray[np.uint64]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from types import FunctionType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,27 +45,17 @@ class Method:
     suits: Callable[[Task], bool] = lambda _task: True
 
 
-def _on(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
-    """Wrap a learner of concept tables so that it learns and predicts on concepts cut at 0.5."""
+def _on(make: Callable[[Task], Learner] | Learner, *, cut: bool = True) -> Callable[[FoldData], Learned]:
+    """Wrap a learner of concept tables: rule learners see concepts cut at 0.5, black boxes the probabilities."""
 
     def learn(fold: FoldData) -> Learned:
-        learned = make(fold.task)(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
+        learner: Any = make(fold.task) if isinstance(make, FunctionType) else make
+        if not cut:
+            return learner(fold.train, fold.validation, seed=fold.seed)
+        learned = learner(fold.train.hard(), fold.validation.hard(), seed=fold.seed)
         return replace(learned, predict=lambda table: learned.predict(table.hard()))
 
     return learn
-
-
-def _uncut(make: Callable[[Task], Learner]) -> Callable[[FoldData], Learned]:
-    """Wrap a black box, which sees concepts uncut: a predicted one keeps its probability."""
-
-    def learn(fold: FoldData) -> Learned:
-        return make(fold.task)(fold.train, fold.validation, seed=fold.seed)
-
-    return learn
-
-
-def _same(learner: Learner) -> Callable[[FoldData], Learned]:
-    return _on(lambda _: learner)
 
 
 def _direct(fold: FoldData) -> Learned:
@@ -104,10 +95,10 @@ METHODS: dict[str, Method] = {
         Method("authors", "ours", Authors()),
         Method("soft", "ours", Ours("search", soft=True), lambda task: task.encoded),
         Method("joint", "ours", Joint(), lambda task: task.dataset == "vdem" and task.encoded),
-        Method("oner", "simplest", _on(lambda _: OneR())),
-        Method("stump", "simplest", _on(lambda _: Stump())),
-        *(Method(f"tree-{tree.max_leaf_nodes}", "simplest", _same(tree)) for tree in SMALL_TREES),
-        Method("best-3", "simplest", _on(lambda _: BestShortDNF()), lambda task: task.dataset != "cub"),
+        Method("oner", "simplest", _on(OneR())),
+        Method("stump", "simplest", _on(Stump())),
+        *(Method(f"tree-{tree.max_leaf_nodes}", "simplest", _on(tree)) for tree in SMALL_TREES),
+        Method("best-3", "simplest", _on(BestShortDNF()), lambda task: task.dataset != "cub"),
         Method("tree", "rules", _on(lambda task: Tree(task.tree_depth))),
         Method("brl", "rules", _on(lambda task: BRL(sample=_sample(task)))),
         Method("psi", "rules", _on(lambda task: Psi(fan_in=task.fan_in))),
@@ -115,12 +106,12 @@ METHODS: dict[str, Method] = {
         Method("column-generation", "rules", _on(lambda task: ColumnGeneration(sample=_sample(task)))),
         Method("figs", "rules", _on(lambda task: Figs(sample=_sample(task)))),
         Method("rule-list", "rules", _on(lambda task: GreedyRuleList(sample=_sample(task)))),
-        Method("rrl", "rules", _on(lambda _: RRL())),
+        Method("rrl", "rules", _on(RRL())),
         Method("torch_explain", "reference", _on(_torch_explain)),
-        Method("forest", "black box", _uncut(lambda _: Forest())),
-        Method("logistic", "black box", _uncut(lambda _: Logistic())),
-        Method("mlp", "black box", _uncut(lambda task: PlainNetwork(task.network.hidden, task.network.epochs))),
-        Method("ebm", "black box", _uncut(lambda _: EBM()), lambda task: task.dataset != "cub"),
+        Method("forest", "black box", _on(Forest(), cut=False)),
+        Method("logistic", "black box", _on(Logistic(), cut=False)),
+        Method("mlp", "black box", _on(lambda task: PlainNetwork(task.network.hidden, task.network.epochs), cut=False)),
+        Method("ebm", "black box", _on(EBM(), cut=False), lambda task: task.dataset != "cub"),
         Method("direct", "black box", _direct, lambda task: task.dataset in ("mnist", "cub")),
     )
 }
