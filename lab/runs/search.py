@@ -33,19 +33,23 @@ HEARTBEAT = 60
 def search(task: Task, protocol: Protocol, source: Source, trials: int, storage: str) -> Any:
     """Run trials until the study has so many complete ones, and return it; `study.best_trials` is its Pareto front."""
     import optuna
-    from optuna.storages import RDBStorage, RetryFailedTrialCallback
+    from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
     from optuna.study import MaxTrialsCallback
     from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    database = RDBStorage(storage, heartbeat_interval=HEARTBEAT, failed_trial_callback=RetryFailedTrialCallback())
+    # Optuna calls what it has had for years experimental.
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    again = RetryHeartbeatStaleTrialCallback()
+    database = RDBStorage(storage, heartbeat_interval=HEARTBEAT, heartbeat_stale_trial_callback=again)
     study = optuna.create_study(
         storage=database,
         study_name=f"{task.name}, {protocol}, {source.n_folds} folds, seed {source.seed}",
         directions=list(OBJECTIVES.values()),
-        sampler=optuna.samplers.TPESampler(seed=source.seed),
         load_if_exists=True,
     )
+    # Another start must not draw the same again.
+    study.sampler = optuna.samplers.TPESampler(seed=source.seed + len(study.trials))
     folds = [fold_data(source, task.name, protocol, number) for number in range(source.n_folds)]
 
     def objective(trial: Any) -> tuple[float, ...]:
