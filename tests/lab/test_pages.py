@@ -72,7 +72,7 @@ def test_a_report_marks_the_best_and_says_what_is_missing(small, tmp_path):
     assert "99.00<br>" in row
     assert "folds 1 of 2; 1 stopped: 5 s" in row
     assert "*paper 77.53 ± 1.45*" in row
-    assert "BRL | clean    | stopped: 5 s | MIMIC-II 1" in text
+    assert "| BRL    | clean    | stopped: 5 s | MIMIC-II 1" in text
     figures = sorted(file.name for file in (tmp_path / "report").iterdir())
     assert figures == [
         "pareto-clean-mimic2.svg",
@@ -158,6 +158,28 @@ def test_speed_lines_hold_or_not():
     assert Line("x", "s", most=0.5, ours=[0.6], reference=[1.0]).verdict == "does not hold"
     with pytest.raises(ZeroDivisionError):
         _ = Line("x", "s", ours=[0.0], reference=[1.0]).ratio
+
+
+def side_runs(name: str, method: str, **other) -> list[dict]:
+    """Two folds of a method on a table."""
+    figures = {"rows": 10, "n_columns": 2, "majority": 0.6, "package": "1.0", "accuracy": 0.5, "macro_f1": 0.4,
+               "length": 3, "seconds": 0.1, "columns": ["age"], "conditions": ["age >= 60"]}  # fmt: skip
+    common = {"table": name, "method": method, **figures, **other}
+    return [{**common, "fold": 0, "text": f"{method} says"}, {**common, "fold": 1, "text": None, "accuracy": 0.7}]
+
+
+def test_texts_side_by_side_stand_beside_their_figures():
+    lines = [line for name in ("easy", "hard") for method in why_page.NAMES for line in side_runs(name, method)]
+    text = why_page.page(lines)
+    assert all(text.count(f"```text\n{method} says\n```") == 2 for method in why_page.NAMES)
+    assert "| tree of depth 3 | 60.0 | 40.0 | 3.0 splits | 100% | 100% | 0.10 |" in text
+    assert "\n| always the most frequent class | nothing | 60 · 60 | 37 · 37 |" in why_page.readme_table(lines)
+    assert "less accurate than a constant answer, which" not in text
+    ours = side_runs("easy", "logiclens", majority=0.9)
+    others = [x for method in why_page.NAMES if method != "logiclens" for x in side_runs("easy", method, accuracy=0.95)]
+    text = why_page.page(ours + others)
+    assert "Our rule is 22.5 points of accuracy behind the best. It is less accurate than a constant answer" in text
+    assert why_page.figures(side_runs("easy", "ebm", conditions=None), "easy", "ebm").same_conditions is None
 
 
 # The published pages -------------------------------------------------------------------------------------------------

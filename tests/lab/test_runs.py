@@ -102,6 +102,15 @@ def test_validation_rows_judge_the_papers_formulas_only(tmp_path, monkeypatch):
     }  # fmt: skip
 
 
+def test_the_toy_table_is_the_papers():
+    table = toy.table()
+    rows, labels = table.values, table.labels
+    assert (labels[:, 0] == (rows[:, 0] != rows[:, 1])).all()
+    assert (labels[:, 2] == (rows[:, 2] + rows[:, 3] > 0)).all()
+    for truth, column in zip(toy.TRUTH, labels.T, strict=True):
+        assert (truth.evaluate(table.boolean(), table.names) == column).all()
+
+
 def test_the_toy_networks_give_their_matrices_and_formulas():
     line = attempt({}, toy.toy_run, ("C", 0, 40))
     assert line["rows"] == list(toy.CLASSES)
