@@ -136,13 +136,6 @@ def run_pages(given: Given) -> None:
     write_part(DOCS / "scale.md", "scale", scale_page.measured_part(counted))
 
 
-def run_pictures(given: Given) -> None:
-    """Take the pictures of the documentation, with Chromium."""
-    from lab.pages.pictures import take_pictures
-
-    take_pictures()
-
-
 def _source(given: Given) -> Source:
     folder = None
     # Tasks that need no files run without it.
@@ -166,7 +159,7 @@ def _carry_out(results: Results, jobs: Iterable[Job], given: Given) -> None:
 COMMANDS: dict[str, Callable[[Given], None]] = {
     "paper": run_paper, "search": run_search, "planted": run_planted, "domination": run_domination,
     "ablation": run_ablation, "side-by-side": run_side_by_side, "speed": run_speed, "scale": run_scale,
-    "xor": run_check, "psi-epochs": run_check, "vdem-inputs": run_check, "pages": run_pages, "pictures": run_pictures,
+    "xor": run_check, "psi-epochs": run_check, "vdem-inputs": run_check, "pages": run_pages,
 }  # fmt: skip
 
 
@@ -200,7 +193,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one command; an error that the user can fix is one sentence."""
     given = parser().parse_intermixed_args(words)
     try:
         COMMANDS[given.command](given)

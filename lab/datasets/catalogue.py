@@ -51,7 +51,6 @@ def check(name: str, folder: str | Path | None = None) -> None:
 
 
 def _place(name: str, folder: str | Path | None) -> Path | None:
-    """Return the folder that a data set is read from, or None if it needs none."""
     if name in _AT_HAND:
         return None
     if name not in _FROM_FOLDER:

@@ -112,7 +112,6 @@ class Bins:
 
     @property
     def exclusive(self) -> tuple[tuple[str, ...], ...]:
-        """Return the groups of the three concepts of each column."""
         return tuple(tuple(f"{column}_{level}" for level in LEVELS) for column in self.columns)
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
@@ -141,7 +140,6 @@ class BinnedConcepts:
     edges: Edges = "uniform"
 
     def __call__(self, rows: Rows) -> ConceptTable:
-        """Return the concepts of all rows: the flags, then LOW, NORMAL and HIGH of each number."""
         numbers = self.frame.drop(columns=list(self.flags))
         bins = Bins.fit(numbers.iloc[rows], edges=self.edges)
         flags = _numbers(self.frame, self.flags)
@@ -158,12 +156,10 @@ class GivenConcepts:
     table: ConceptTable
 
     def __call__(self, rows: Rows) -> ConceptTable:
-        """Return the concepts of all rows, whichever rows are given."""
         return self.table
 
 
 def _mean(column: NDArray[np.float64]) -> float:
-    """Return the mean of the values that are not missing, or NaN if there are none."""
     present = column[~np.isnan(column)]
     return float(present.mean()) if len(present) else float("nan")
 
@@ -218,7 +214,6 @@ def checked(folder: Path, path: str) -> Path:
 
 
 def _unpacked_sha256(content: bytes) -> str | None:
-    """Return the sha256 of what a gzip file holds, or None if it is not one, or truncated."""
     try:
         return hashlib.sha256(gzip.decompress(content)).hexdigest()
     except (gzip.BadGzipFile, EOFError, zlib.error):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,21 +18,7 @@ from lab.runs.results import data_folder
 
 PLACES = tuple(f"{row} {column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right"))
 """The places of tic-tac-toe, in the order of its columns."""
-CREDIT = {
-    "checking_status": ("below 0", "0 to 200", "200 and more", "none"),
-    "credit_history": ("no credits", "all paid", "existing paid", "delayed", "critical"),
-    "purpose": ("new car", "used car", "furniture", "radio or tv", "appliance", "repairs", "education", "vacation",
-                "retraining", "business", "other"),
-    "savings_status": ("below 100", "100 to 500", "500 to 1000", "1000 and more", "unknown"),
-    "employment": ("unemployed", "below 1 year", "1 to 4 years", "4 to 7 years", "7 years and more"),
-    "personal_status": ("male divorced", "female", "male single", "male married"),
-    "other_parties": ("none", "co-applicant", "guarantor"),
-    "property_magnitude": ("real estate", "life insurance", "car", "none"),
-    "other_payment_plans": ("bank", "stores", "none"),
-    "housing": ("rent", "own", "free"),
-    "job": ("unskilled non-resident", "unskilled resident", "skilled", "management"),
-    "num_dependents": ("", "1", "2"),
-}  # fmt: skip
+CREDIT: dict[str, list[str]] = json.loads(Path(__file__).with_name("credit.json").read_text(encoding="utf-8"))
 """The categories of German credit in the order of their codes, by the documentation of UCI (DM for amounts)."""
 
 

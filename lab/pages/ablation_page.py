@@ -74,7 +74,6 @@ def _formula(names: Sequence[str]) -> DNF:
 
 
 def _difference(figures: Any, tables: Sequence[str], variant: str, metric: str) -> Estimate | None:
-    """Return the mean difference from the default, with its standard error over tables."""
     return Estimate.of(figures[name, variant][metric] - figures[name, DEFAULT][metric] for name in tables)
 
 
@@ -133,7 +132,6 @@ def _won_and_lost(runs: pd.DataFrame, variant: str) -> str:
 
 
 def _clear(differences: dict[tuple[str, str], Estimate | None]) -> str:
-    """List the differences beyond two standard errors, with the number expected by chance."""
     compared = {key: one for key, one in differences.items() if key[0] != DEFAULT and one is not None}
     clear = [
         f"- {name}: {metric} {one.text(signed=True)}"

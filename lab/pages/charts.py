@@ -142,7 +142,6 @@ def ratio_chart(ratios: Sequence[tuple[str, float, float, float]]) -> Figure:
 
 
 def _look(name: str, listed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the colour and marker of a method or task, the same in every chart."""
     names = list(listed)
     place = names.index(name) if name in names else len(names)
     mark = next(islice(cycle(MARKS), place, None))

@@ -108,7 +108,6 @@ def write_part(path: Path, name: str, text: str) -> None:
 
 
 def read_json(name: str) -> dict[str, object]:
-    """Read a file of `lab/results`; empty if it is not there."""
     path = RESULTS / name
     content: dict[str, object] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return content

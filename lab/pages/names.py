@@ -19,54 +19,15 @@ OURS = "minimal"
 METRICS: tuple[Metric, ...] = tuple(metric for metric in scores.METRICS if metric.main)
 """The metrics that have tables of their own."""
 
-TASKS: Mapping[str, str] = {
-    "mimic2": "MIMIC-II",
-    "vdem": "V-Dem",
-    "mnist": "MNIST odd/even",
-    "cub": "CUB",
-    "mimic2-early": "MIMIC-II, known early",
-    "vdem-given": "V-Dem, annotated concepts",
-    "vdem-countries": "V-Dem, folds by country",
-    "breast-cancer": "Breast cancer",
-    "wine": "Wine",
-    "iris": "Iris",
-    "digits-parity": "Digits, parity",
-    "xor": "XOR",
-    "parity": "Parity",
-    "random-dnf": "Random DNF",
-}
-"""In the order in which they are shown."""
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("results_words.json").read_text(encoding="utf-8"))
+"""What is written by hand: titles, remarks on data and scripts, why figures do not reproduce, what differs."""
+TASKS: Mapping[str, str] = WORDS["tasks"]
+METHODS: Mapping[str, str] = WORDS["methods"]
+PROTOCOLS: Mapping[str, str] = WORDS["protocols"]
+"""Titles in the order in which they are shown. An id that is not here is shown as it is, after these."""
 STUDIES = ("mimic2", "vdem", "mnist", "cub")
 """The four tasks of the paper."""
 
-METHODS: Mapping[str, str] = {
-    "minimal": "Entropy net, logiclens",
-    "exact": "Entropy net, exact",
-    "labels": "Entropy net, rules chosen by labels",
-    "soft": "Entropy net, soft concepts",
-    "paper": "Entropy net, the paper's text",
-    "authors": "Entropy net, the authors' scripts",
-    "torch_explain": "torch_explain 1.5.1",
-    "joint": "Entropy net, trained jointly",
-    "tree": "Tree, depth 5 (30 for CUB)",
-    "brl": "BRL",
-    "psi": "psi network",
-    "mlp": "Neural network",
-    "direct": "Encoder straight to classes",
-    "forest": "Random forest",
-    "oner": "OneR",
-    "stump": "One literal",
-    **{f"tree-{leaves}": f"Tree of {leaves} leaves" for leaves in range(2, 9)},
-    "best-3": "Best DNF of 3 literals",
-    "ripper": "RIPPER",
-    "column-generation": "Boolean rules by column generation",
-    "figs": "FIGS",
-    "rule-list": "Greedy rule list",
-    "rrl": "RRL",
-    "logistic": "Logistic regression",
-    "ebm": "Explainable boosting machine",
-}
-"""In the order they are shown. An id that is not here is shown as it is, after these."""
 BLACK_BOXES = frozenset({"mlp", "direct", "forest", "logistic", "ebm"})
 
 _OF_PAPER = ("minimal", "exact", "labels", "soft", "paper", "authors", "torch_explain", "joint", "tree", "brl",
@@ -78,15 +39,6 @@ FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("further methods", tuple(method for method in METHODS if method not in {*_OF_PAPER, *_SMALL})),
 )
 """The methods of each table, so that no table is too wide; unknown methods go into the last."""
-
-PROTOCOLS: Mapping[str, str] = {
-    CLEAN: "no information from test rows reaches training. Validation rows choose the epoch; training and validation "
-    "rows together choose the rules and train the encoders",
-    PAPER: "the choices of the authors' scripts",
-}
-
-WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("results_words.json").read_text(encoding="utf-8"))
-"""What is written by hand: remarks on data and scripts, why figures do not reproduce, what differs."""
 
 _COLUMNS = {"entropy_net": "authors", "tree": "tree", "brl": "brl", "psi_net": "psi", "random_forest": "forest"}
 _NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
@@ -104,7 +56,6 @@ def task_title(task: str) -> str:
 
 
 def method_title(method: str) -> str:
-    """Return the display name of a method, or its id if it has none."""
     return METHODS.get(method, method)
 
 

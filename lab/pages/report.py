@@ -308,7 +308,6 @@ def _stated(bench: Bench, entry: Entry) -> list[dict[str, Any]]:
 
 
 def _studies(bench: Bench) -> Iterator[str]:
-    """Yield our formulas of the first fold on the paper's four tasks, as first-order sentences."""
     yield "## Case studies"
     for task in STUDIES:
         entries = [(task, protocol, OURS) for protocol in sorted(bench.protocols, key=lambda p: p != CLEAN)]
@@ -329,7 +328,6 @@ def _studies(bench: Bench) -> Iterator[str]:
 
 
 def _formulas(bench: Bench, protocol: str) -> Iterator[str]:
-    """Yield the formula that every method states for the first class of each task."""
     for task in bench.tasks(protocol):
         entries = [(task, protocol, method) for method in bench.methods(protocol, [task])]
         texts = {entry: stated[0]["formulas"] for entry in entries if (stated := _stated(bench, entry))}
@@ -345,7 +343,6 @@ def _formulas(bench: Bench, protocol: str) -> Iterator[str]:
 
 
 def _grouped(stated: Iterable[tuple[Entry, int, str]]) -> list[list[str]]:
-    """Return method, protocol, text, and the tasks and folds that share them."""
     groups: dict[tuple[str, str, str], dict[str, list[int]]] = {}
     for (task, protocol, method), fold, text in stated:
         title = f"{task_title(task)}{', sweep' if task.startswith(SWEEP) else ''}"
@@ -371,7 +368,6 @@ def _notes(bench: Bench) -> Iterator[str]:
 
 
 def _remarks(bench: Bench) -> Iterator[str]:
-    """Yield what a reader must know about the data and about the authors' scripts."""
     ran = {(task, protocol) for protocol in bench.protocols for task in bench.tasks(protocol)}
     remarks = [
         f"- {task_title(task)}{'' if protocol is None else f' under {protocol!r}'}: {text}"

@@ -60,7 +60,6 @@ def _begun(bench: Bench) -> str:
 
 
 def _task(bench: Bench, task: str) -> str:
-    """Return the six metrics of the main methods on a task, with the conclusions."""
     methods = [method for method in SHOWN if bench.good((task, "clean", method))]
     lines = [f"## {task_title(task)}, clean", "", _table(bench, task, methods), ""]
     lines += [f"- {sentence}" for sentence in _verdicts(bench, task, methods)]
@@ -120,7 +119,6 @@ def _short(value: float, metric: Metric) -> str:
 
 
 def _dominates(bench: Bench, task: str, other: str, ours: str) -> bool:
-    """Return whether a method is as good in every metric that ours has, and better in one."""
     better = False
     for metric in METRICS:
         mine, theirs = (bench.estimate((task, "clean", one), metric) for one in (ours, other))
@@ -153,7 +151,6 @@ def _mnist(bench: Bench) -> Iterator[str]:
 
 
 def _is_parity(texts: dict[str, str]) -> bool:
-    """Return whether both formulas are right on each of the ten digits, the only rows that occur."""
     digits = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     rows = [[row == column for column in range(10)] for row in range(10)]
     said = {name: parse(text).evaluate(rows, digits).tolist() for name, text in texts.items()}

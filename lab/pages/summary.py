@@ -80,7 +80,6 @@ class Bench:
         return in_order(tasks, TASKS)
 
     def methods(self, protocol: str, tasks: Iterable[str]) -> tuple[str, ...]:
-        """Return the methods that were run on any of these tasks."""
         some = set(tasks)
         return in_order((method for task, of, method in self.entries if of == protocol and task in some), METHODS)
 
@@ -88,7 +87,6 @@ class Bench:
         return self.entries.get(entry, [])
 
     def good(self, entry: Entry) -> list[Line]:
-        """Return the successful folds; only these have figures."""
         return [line for line in self.runs(entry) if line["status"] == OK]
 
     @property
@@ -107,7 +105,6 @@ class Bench:
         return [float(line[name]) for line in self.good(entry) if line.get(name) is not None]
 
     def estimate(self, entry: Entry, metric: Metric | str) -> Estimate | None:
-        """Return the mean of a metric in its unit; None if no fold has it."""
         metric = metric_named(metric) if isinstance(metric, str) else metric
         if metric.key == "consistency":
             agreed = self.consistency(entry)
@@ -170,7 +167,6 @@ class Point:
     error: Estimate
 
     def dominates(self, other: Point) -> bool:
-        """Return whether it is at least as good in both and better in one."""
         mine, theirs = (self.literals.mean, self.error.mean), (other.literals.mean, other.error.mean)
         return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
 
@@ -186,7 +182,6 @@ def points(bench: Bench, task: str, protocol: str) -> list[Point]:
 
 
 def front(all_points: Sequence[Point]) -> list[Point]:
-    """Return the points that no other dominates, the shortest first."""
     best = [point for point in all_points if not any(other.dominates(point) for other in all_points)]
     return sorted(best, key=lambda point: (point.literals.mean, point.error.mean, point.method))
 

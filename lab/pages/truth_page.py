@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
 from lab.pages.markdown import mean_text, table
@@ -14,31 +16,13 @@ MARGINS = {**dict.fromkeys(PEERS, 0.0), "boosting": 0.01}
 """By how much macro-F1 may be below that of a peer."""
 SHOWN = {"ours": "ours", "ripper": "RIPPER", "figs": "FIGS", "boosting": "boosted trees"}
 SMALL = ("network", "ours", "tree, depth 5", "tree, 4 leaves", "one literal")
-INTRO = """# Do the rules tell the truth?
-
-`python -m lab planted` and `python -m lab domination` fill `lab/results/planted.jsonl` and
-`lab/results/domination.jsonl`, and `python -m lab pages` writes this page from them. Our rules are those of
-`EntropyClassifier(exact=True)` with its defaults."""
-PLANTED = """## Planted formulas
-
-A known formula gives the labels. Each family has {n_seeds} random seeds, {first} to {last}. A seed draws the data, or
-the split of a fixed table (MONK's, tic-tac-toe). Two thirds of the rows train.
-
-A formula is *exact* if it answers like the truth on every possible row. On floats it is also exact if it has the
-literals of the truth and answers like it on every training row. Macro-F1 is measured on unseen rows, in per cent, mean
-± standard error. RIPPER and FIGS see the same concepts as our method; where they do better on raw columns, that
-figure is shown. Other work shared the machine, so compare ratios of CPU seconds."""
-DOMINATION = """## Simple peers
-
-A peer dominates our rules if it has no more literals, and its macro-F1 is higher by more than one standard error of the
-paired difference over five folds. The peers are one literal, trees (plain and balanced) of 2 to 8 leaves and of depth
-3, RIPPER, FIGS and column generation, on concepts and, where possible, on raw columns. Where two methods differ in one
-fold only, that fold decides. With so many peers and tables this also happens by chance;
-`python -m lab domination --partitions 4` draws new folds to check."""
 
 
 def page(planted: pd.DataFrame, domination: pd.DataFrame) -> str:
-    return "\n\n".join([INTRO, *_planted(planted), *_domination(domination)]) + "\n"
+    text = Path(__file__).with_name("truth_text.md").read_text(encoding="utf-8")
+    n_seeds, first, last = planted["seed"].nunique(), planted["seed"].min(), planted["seed"].max()
+    parts = {"planted": "\n\n".join(_planted(planted)), "domination": "\n\n".join(_domination(domination))}
+    return text.format(n_seeds=n_seeds, first=first, last=last, **parts)
 
 
 def verdicts(family: pd.DataFrame) -> list[tuple[bool, str]]:
@@ -71,14 +55,12 @@ def _planted(runs: pd.DataFrame) -> list[str]:
         ])  # fmt: skip
         judged += [(str(family), *verdict) for verdict in verdicts(lines)]
     missed = [f"- {family}: {words}" for family, is_met, words in judged if not is_met]
-    n_seeds, first, last = runs["seed"].nunique(), runs["seed"].min(), runs["seed"].max()
     targets = (
         f"Targets: exact in {EXACT_SEEDS:.0%} of the seeds without noise, macro-F1 not below that of RIPPER and FIGS, "
         f"and\nat most one point below that of boosted trees. {len(judged) - len(missed)} of {len(judged)} targets are "
         f"met.{' The others:' if missed else ''}"
     )
     return [
-        PLANTED.format(n_seeds=n_seeds, first=first, last=last),
         table(rows),
         targets,
         *["\n".join(missed)] * bool(missed),
@@ -86,7 +68,6 @@ def _planted(runs: pd.DataFrame) -> list[str]:
 
 
 def _best(lines: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return the runs of a method, on raw columns where that is better."""
     kinds = [rows for name, rows in lines.groupby("method", sort=False) if name in (method, f"{method}-raw")]
     return max(kinds, key=lambda rows: rows["macro_f1"].mean())
 
@@ -101,7 +82,7 @@ def _domination(runs: pd.DataFrame) -> list[str]:
             [str(name), mean_text(100 * ours["macro_f1"]), f"{ours['literals'].mean():.1f}", words or "no peer"]
         )
     n_free = sum(row[-1] == "no peer" for row in rows[1:])
-    return [DOMINATION, table(rows), f"Not dominated on {n_free} of {len(rows) - 1} tables."]
+    return [table(rows), f"Not dominated on {n_free} of {len(rows) - 1} tables."]
 
 
 def small_tables(domination: pd.DataFrame) -> str:

@@ -82,7 +82,6 @@ def _table(lines: Sequence[Line], table: str) -> str:
 
 
 def _verdict(lines: Sequence[Line], table: str) -> str:
-    """Say who is ahead in what, and where a constant answer is more accurate than ours."""
     all_figures = {method: figures(lines, table, method) for method in NAMES}
     constant = 100 * next(line["majority"] for line in lines if line["table"] == table)
     ours, tree = all_figures["logiclens"], all_figures["tree"]

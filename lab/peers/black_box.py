@@ -24,7 +24,6 @@ from logiclens.train.loop import fit
 
 
 def _fitted(model: Any, rows: ConceptTable, notes: tuple[str, ...] = ()) -> Learned:
-    """Fit a classifier with scikit-learn's interface on uncut concepts, and return its answers."""
     model.fit(np.array(rows.values, np.float64), class_numbers(rows), sample_weight=np.array(rows.weight))
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:

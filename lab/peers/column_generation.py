@@ -96,7 +96,6 @@ class ColumnGeneration:
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn on the training rows and choose the bound on the validation rows; nothing is random."""
         return one_against_rest(self._learn, train, validation, sample=self.sample)
 
     def _learn(self, rows: YesNo, judges: YesNo) -> ClassRule:

@@ -46,7 +46,6 @@ class BestShortDNF:
 
 
 def best_short(train: ConceptTable, validation: ConceptTable) -> tuple[DNF, ...]:
-    """Return the best formula of at most three literals for each class."""
     counts, checked = TripleCounts.of(train), TripleCounts.of(validation)
     ranks = [(-1.0, 0, -1.0)] * len(train.class_names)
     best = [DNF.false] * len(train.class_names)
@@ -168,5 +167,4 @@ class TripleCounts:
 
 
 def _both_true(rows: Sequence[Floats], weights: Sequence[Floats]) -> Floats:
-    """Return the weight of rows on which two columns are true, per class: `[class, column, column]`."""
     return np.stack([(of * weight[:, None]).T @ of for of, weight in zip(rows, weights, strict=True)])

@@ -79,7 +79,6 @@ class PsiNetworks:
     biases: tuple[Tensor, ...]
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Return the logits `[rows, classes]`, without the last sigmoid, which changes no comparison."""
         signal = rows.expand(len(self.weights[0]), *rows.shape)
         for weight, bias in zip(self.weights, self.biases, strict=True):
             logits = torch.baddbmm(bias, signal, weight.transpose(1, 2))
@@ -194,7 +193,6 @@ def _uniform(shape: tuple[int, int, int], n_inputs: int, generator: torch.Genera
 
 
 def _losses(logits: Tensor, answers: Tensor, share: Tensor) -> Tensor:
-    """Return the binary cross-entropy of each network, as a weighted mean over the rows."""
     return share @ F.binary_cross_entropy_with_logits(logits, answers, reduction="none")
 
 

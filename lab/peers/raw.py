@@ -164,7 +164,6 @@ def run_tree(split: Split, **settings: Any) -> Answer:
 
 
 def leaf_literals(tree: DecisionTreeClassifier) -> list[int]:
-    """Return the literals of the paths to the leaves of each class."""
     nodes = tree.tree_
     literals = [0] * len(tree.classes_)
 
@@ -305,7 +304,6 @@ def one_column_per_category(frame: pd.DataFrame, train: pd.DataFrame) -> pd.Data
 
 
 def figs_splits(node: Any) -> Iterator[tuple[int, float]]:
-    """Yield the columns and thresholds on which a tree of FIGS splits."""
     if node.left is not None:
         yield int(node.feature), float(node.threshold)
         yield from figs_splits(node.left)

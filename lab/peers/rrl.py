@@ -119,7 +119,6 @@ class Weights:
         return [self.conjunction, self.disjunction, self.linear, self.bias]
 
     def continuous(self, inputs: Tensor) -> Tensor:
-        """Return Ŷ: the scores `[rows, classes]` of the continuous model."""
         rules = [conjunctions(inputs, self.conjunction), disjunctions(inputs, self.disjunction)]
         return torch.cat(rules, dim=1) @ self.linear.T + self.bias
 
@@ -173,11 +172,9 @@ class DiscreteRRL:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Return the inputs of the rules that decide, `[rules, inputs]`."""
         return np.concatenate([self.conjunction, self.disjunction])[(self.linear != 0).any(axis=0)]
 
     def used_concepts(self) -> NDArray[np.intp]:
-        """Return the concepts that reach a class through some rule."""
         return np.flatnonzero(np.logical_or(*np.split(self.used.any(axis=0), 2)))
 
     @property
@@ -187,7 +184,6 @@ class DiscreteRRL:
 
 
 def trained(train: ConceptTable, validation: ConceptTable, settings: RRL, *, seed: int) -> DiscreteRRL:
-    """Return the best discrete model over penalties and epochs."""
     inputs, labels = _inputs(validation), class_numbers(validation)
     share = validation.weight / validation.weight.sum()
 
@@ -206,7 +202,6 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: RRL, *, see
 
 
 def _epochs(train: ConceptTable, settings: RRL, penalty: float, seed: int) -> Iterator[DiscreteRRL]:
-    """Train with one penalty and yield the discrete model after each epoch."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(_inputs(train).astype(np.float32))
     labels = torch.from_numpy(np.array(class_numbers(train), dtype=np.int64))

@@ -96,7 +96,6 @@ class GreedyRuleList:
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
             model = require("imodels").GreedyRuleListClassifier(max_depth=self.max_depth)
@@ -130,7 +129,6 @@ class Figs:
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         def learn(rows: YesNo) -> ClassRule:
             model = require("imodels").FIGSClassifier(max_rules=self.max_rules, random_state=seed)
@@ -185,7 +183,6 @@ class BRL:
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from training and validation rows together: nothing is chosen on the latter."""
 
         lists: list[DecisionList] = []
 
@@ -199,7 +196,6 @@ class BRL:
 
 
 def read_list(rules: DecisionList) -> ClassRule:
-    """Return the formula of a list, with a note on its length."""
     short, about = rules.shortest(), f"a list of {len(rules.rules)} rules with {rules.n_literals} literals"
     try:
         long = rules.spelled_out()

@@ -36,7 +36,6 @@ class Tree:
     balanced: bool = False
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Grow the tree; `seed` orders concepts that split equally well."""
         rows = together(train, validation)
         labels = class_numbers(rows)
         # Not scikit-learn's "balanced", which counts rows and ignores their weight.
@@ -141,7 +140,6 @@ class Stump:
     """
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Try every literal for every class, and grow the tree of one split with `seed`."""
         rows = together(train, validation)
         weights = np.bincount(class_numbers(rows), rows.weight, minlength=len(rows.class_names))
         formulas = tuple(

@@ -70,7 +70,6 @@ class TorchExplain:
     cpu_limit: float = 0
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn: rules come from the training rows and are chosen on the validation rows."""
         rows = train.append(validation)
         result = self.run("learn", rows, n_train=len(train), seed=seed)
         if not np.isfinite(result["logits"]).all():

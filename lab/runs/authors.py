@@ -78,7 +78,6 @@ def _trained(
     inputs: NDArray[Any], targets: torch.Tensor, n_outputs: int, epochs: int, at_a_time: int, seed: int,
     *, hidden: Sequence[int], temperature: float, penalty_weight: float,
 ) -> EntropyNet:  # fmt: skip
-    """Train with AdamW in unshuffled batches, on the GPU if there is one; the last epoch stays."""
     network = untrained(inputs.shape[1], n_outputs, hidden, temperature, seed).to(device_of(None))
     device = network.entropy.weight.device
     pieces = (torch.split(array.to(device), at_a_time) for array in (torch.tensor(np.array(inputs)).float(), targets))
@@ -160,7 +159,6 @@ def _rules(
     names: Sequence[str],
     aggregation: Aggregation,
 ) -> ClassRules:
-    """Return the rules of one class from the rows on which label and network agree."""
     n_yes, n_no = int(yes.sum()), int((~yes).sum())
     if min(n_yes, n_no) < 2:
         return ClassRules(
@@ -225,21 +223,18 @@ class _ScoredRows:
         self.yes, self.valid = pack_columns(np.stack([yes, np.ones_like(yes)]))
 
     def scores(self, fires: Words) -> NDArray[np.float64]:
-        """Return the macro-F1 of each row of `fires` `[formulas, words]`."""
         said = np.bitwise_count(fires).sum(axis=-1, dtype=np.int64)
         both = np.bitwise_count(fires & self.yes).sum(axis=-1, dtype=np.int64)
         wrong, missed = said - both, self.n_yes - both
         return macro_f1_of_counts(both, missed, wrong, self.n_rows - self.n_yes - wrong)
 
     def minterm_scores(self, minterms: NDArray[np.bool_], columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the score of each minterm `[minterms, columns]` alone."""
         blocks = [minterms[first : first + BLOCK] for first in range(0, len(minterms), BLOCK)]
         return np.concatenate([self.scores(self.fires(block, columns)) for block in blocks])
 
     def fires(
         self, minterms: NDArray[np.bool_], columns: NDArray[np.intp], kept: NDArray[np.bool_] | None = None
     ) -> Words:
-        """Return on which rows each minterm, or its kept literals, holds."""
         fires = np.repeat(self.valid[None], len(minterms), axis=0)
         for i in range(len(columns)):
             holds = self._holds(minterms, columns, i)

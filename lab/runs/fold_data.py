@@ -99,12 +99,10 @@ class FoldRows:
 
     @property
     def seed(self) -> int:
-        """Return the random seed of the networks."""
         return self.source.seed + self.number
 
     @property
     def spec(self) -> EncoderSpec:
-        """Return the encoder of the task."""
         spec = SPECS[self.task.dataset, self.protocol]
         if self.source.encoder_epochs is None or spec.kind != "resnet10":
             return spec
@@ -161,7 +159,6 @@ def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -
 
 
 def fold_rows(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldRows:
-    """Return the rows of one fold before concepts are predicted."""
     task = TASKS[task_name]
     dataset = dataset_of(task.dataset, source.data)
     rows = folds_of(task, dataset, protocol, source.n_folds, source.seed)[number]
@@ -170,7 +167,6 @@ def fold_rows(source: Source, task_name: str, protocol: Protocol, number: int) -
 
 @lru_cache(maxsize=2)
 def dataset_of(name: str, folder: Path | None) -> Dataset:
-    """Load a data set, and hold it for the next run."""
     return load(name, folder)
 
 
@@ -207,7 +203,6 @@ def _script_rows(fold: FoldRows) -> Rows:
 
 
 def _predictions(fold: FoldRows, part: Part, what: Literal["concepts", "classes"]) -> Predictions:
-    """Train an encoder and predict, or read its predictions from the cache."""
     spec, dataset = fold.spec, fold.dataset
     # One encoder serves all seeds of the scripts.
     seed = 0 if fold.protocol == "paper" and spec.kind == "resnet10" else fold.seed

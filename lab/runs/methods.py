@@ -59,7 +59,6 @@ def _on(make: Callable[[Task], Learner] | Learner, *, cut: bool = True) -> Calla
 
 
 def _direct(fold: FoldData) -> Learned:
-    """Predict with g: X → Y, the encoder trained on the classes directly."""
     predicted = fold.predicted("classes")
 
     def predict(table: ConceptTable) -> NDArray[np.intp]:

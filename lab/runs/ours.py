@@ -130,7 +130,6 @@ class Answers:
 
 
 def device_name() -> str:
-    """Return the name of the device on which networks are trained."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 

@@ -155,7 +155,6 @@ def measured(learned: Learned, test: ConceptTable) -> Line:
 
 
 def stated(learned: Learned, test: ConceptTable) -> Line:
-    """Return the formulas by class, and the notes, as text."""
     names = test.class_names if learned.classes is None else [test.class_names[k] for k in learned.classes]
     formulas = {name: format_formula(f) for name, f in zip(names, learned.formulas or (), strict=False)}
     return ({"formulas": formulas} if formulas else {}) | ({"note": " ".join(learned.notes)} if learned.notes else {})

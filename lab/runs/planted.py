@@ -108,7 +108,6 @@ def fixed_problem(
 
 
 def odd(n_bits: int) -> list[dict[int, bool]]:
-    """Return the cubes that say that an odd number of columns is true."""
     return [dict(enumerate(values)) for values in product([False, True], repeat=n_bits) if sum(values) % 2]
 
 
@@ -178,7 +177,6 @@ def monks_problem(number: int, noise: float, seed: int, folder: Path) -> Problem
 
 
 def tic_tac_toe_problem(seed: int, folder: Path) -> Problem:
-    """All 958 boards at the end of a game; class 1 where x has a line."""
     table = pd.read_csv(folder / "tabular" / "tic-tac-toe.data.gz", header=None, names=[*PLACES, "won"])
     lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
     truth = DNF(Cube(Literal(f"{PLACES[place]} is x") for place in line) for line in lines)
@@ -195,7 +193,6 @@ _MONK_3 = ([("jacket_color", 3, True), ("holding", 1, True)], [("jacket_color", 
 
 
 def holds(formula: DNF, predicates: Mapping[str, Predicate], frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return the rows of a raw table on which a formula is true."""
     answers = np.zeros(len(frame), dtype=np.bool_)
     for cube in formula.cubes:
         fires = np.ones(len(frame), dtype=np.bool_)
@@ -212,12 +209,10 @@ def is_prime(formula: DNF) -> bool:
 
 
 def _predicate(predicates: Mapping[str, Predicate], concept: str) -> Predicate:
-    """Return the meaning of a concept; one without a predicate is a 0/1 column."""
     return predicates.get(concept) or Predicate(concept, ">=", 0.5)
 
 
 def _frequencies(random: np.random.Generator, formula: DNF, names: list[str], *, wide: bool) -> NDArray[np.float64]:
-    """Draw how often each column is true: wide cubes need literals that are mostly true."""
     signs = Counter(literal for cube in formula.cubes for literal in cube)
     low, high = (0.55, 0.75) if wide else (0.4, 0.6)
     frequency = random.uniform(0.3, 0.7, len(names))
@@ -234,7 +229,6 @@ def _boolean_rows(random: np.random.Generator, frequency: NDArray[np.float64], n
 
 
 def _copy_columns(random: np.random.Generator, bits: NDArray[np.bool_], used: list[int]) -> None:
-    """Make half of the other columns copies of used ones with 20 to 30% of the bits turned over."""
     others = random.permutation([column for column in range(bits.shape[1]) if column not in used])
     for column in others[: (len(others) + 1) // 2]:
         bits[:, column] = bits[:, random.choice(used)] ^ (random.random(len(bits)) < random.uniform(0.2, 0.3))
@@ -279,7 +273,6 @@ def _rare_cube(
     floats: list[str],
     predicates: dict[str, Predicate],
 ) -> Cube:
-    """A category and two thresholds that hold together on about 2% of the rows."""
     category = str(random.choice(categories))
     value = str(random.choice(frame[category].unique()))
     concept = f"{category} is {value}"

@@ -51,7 +51,6 @@ class Results:
     runs: dict[tuple[Any, ...], Line] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Read the file if it is there; a last line that a kill cut off does not count."""
         text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
         lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
         if not lines:
@@ -106,7 +105,6 @@ class Results:
 
 
 def carry_out(results: Results, jobs: Iterable[Job], *, limit: float | None = None, n_jobs: int = 1) -> None:
-    """Run every job that the results lack, and append each as it ends."""
     missing = (job for job in jobs if results.lacks(job[0]))
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     for line in pool(delayed(attempt)(*job, limit) for job in missing):
@@ -181,7 +179,6 @@ def _processor() -> str:
 
 
 def data_folder() -> Path:
-    """Return the folder of the data files, which $LOGICLENS_DATA names."""
     folder = Path(os.environ.get("LOGICLENS_DATA", "nowhere")).expanduser()
     if not folder.is_dir():
         raise LogicLensError(f"the data files are read from the folder that $LOGICLENS_DATA names; {folder} is none.")

@@ -174,7 +174,6 @@ def measured(name: str, pattern: str, threads: int, engine: str, limit: float) -
 
 
 def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the median of several runs, with the spread of their times."""
     done = [run for run in runs if "failed" not in run]
     if not done:
         return runs[0]

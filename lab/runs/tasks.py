@@ -103,7 +103,6 @@ USUAL = ("mimic2", "mimic2-early", "vdem", "vdem-given", "vdem-countries")
 
 
 def named_tasks(names: Iterable[str]) -> tuple[Task, ...]:
-    """Return the tasks of these names, each once, in the given order."""
     unique = tuple(dict.fromkeys(names))
     for name in unique:
         if name not in TASKS:
@@ -145,7 +144,6 @@ def _script_folds(dataset: Dataset, n_folds: int, seed: int) -> Iterator[Fold]:
 
 
 def _one_split(n_rows: int, copies: int, seed: int) -> Fold:
-    """Split once. Copies of a row may be on both sides, as in the scripts."""
     rows = np.random.default_rng(seed).permutation(np.tile(np.arange(n_rows), copies))
     n_train = int(SPLIT * len(rows))
     n_held = (len(rows) - n_train) // 2

@@ -38,7 +38,6 @@ GAIN, SHARE = 5.0, 0.3
 
 
 def measure(parts: Iterable[str], repeats: int, limit: float, concepts: Path, *, quick: bool) -> dict[str, Any]:
-    """Measure these parts; the others keep their earlier figures."""
     torch.set_num_threads(1)
     result = read_json("speed.json")
     for part in parts:

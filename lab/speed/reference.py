@@ -57,7 +57,6 @@ class Line:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """Return the smallest and largest ratio of any one repeat."""
         theirs = self.reference * (len(self.ours) if self.bounded else 1)
         ratios = [their / our for our, their in zip(self.ours, theirs, strict=False)]
         return min(ratios), max(ratios)
@@ -98,7 +97,6 @@ def measure(repeats: int, limit: float, shapes: Iterable[str]) -> dict[str, Any]
 
 
 def in_turns(tasks: dict[str, Callable[[], dict[str, Any]]], repeat: int) -> dict[str, dict[str, Any]]:
-    """Run every task once, in reverse order in every second repeat."""
     return {name: tasks[name]() for name in (list(tasks) if repeat % 2 == 0 else list(tasks)[::-1])}
 
 

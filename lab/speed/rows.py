@@ -64,7 +64,6 @@ def planted_formula(n_concepts: int, cubes: int, literals: int, seed: int = 0) -
 
 
 def _mimic(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """12 flags and 26 measurements in three bins; a planted rule with 5% of the labels turned."""
     flags = rng.random((shape.rows, 12)) < rng.uniform(0.05, 0.5, 12)
     bins = [rng.choice(3, shape.rows, p=rng.dirichlet((3, 3, 3))) for _ in range(26)]
     concepts = np.hstack([flags, *(np.eye(3, dtype=bool)[column] for column in bins)])
@@ -95,7 +94,6 @@ def _cub(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int6
 
 
 def _species(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Attributes of 200 species as annotated: 200 distinct rows, which are the classes themselves."""
     species = rng.random((shape.classes, shape.concepts)) < 0.25
     labels = rng.permutation(np.arange(shape.rows) % shape.classes)
     return species[labels].astype(np.float32), labels

@@ -1,4 +1,7 @@
-"""The pictures of the documentation: the report of the bundled example, and the studio in which it is edited."""
+"""Take the pictures of the documentation: the report of the bundled example, and the studio in which it is edited.
+
+Run `python docs/pictures.py`; it needs playwright and Chromium.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from lab.pages.markdown import DOCS
 from logiclens.studio.server import Studio, bound_server
 
+DOCS = Path(__file__).parent
 LEARNS = 300_000
 """Milliseconds to wait for the rules."""
 
@@ -27,7 +30,8 @@ def take_pictures() -> None:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         report = Path(place) / "rules.html"
-        subprocess.run([sys.executable, "-m", "logiclens", "explain", "--quiet", "--report", str(report)], check=True)
+        command = [sys.executable, "-m", "logiclens", "explain", "--quiet", "--report", str(report)]
+        subprocess.run(command, check=True)  # noqa: S603 (the command is made here)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(report.as_uri())
         page.screenshot(path=str(DOCS / "report.png"))
@@ -67,3 +71,7 @@ def rounded(threshold: float) -> str:
     """Return the nearest number whose second digit is 0 or 5, such as 0.15 for 0.14."""
     step = 5 * 10.0 ** (math.floor(math.log10(threshold)) - 1)
     return f"{round(threshold / step) * step:g}"
+
+
+if __name__ == "__main__":
+    take_pictures()
