@@ -164,7 +164,6 @@ COMMANDS: dict[str, Callable[[Given], None]] = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line; all commands take the same options."""
     words = "\n".join(f"  {name:<14}{work.__doc__}" for name, work in COMMANDS.items())
     made = argparse.ArgumentParser(
         prog="python -m lab", description=f"{__doc__}\n\ncommands:\n{words}\n\ntasks of paper: {', '.join(TASKS)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import struct
 import zipfile
@@ -26,7 +27,6 @@ from logiclens.formula.dnf import DNF, Cube, Literal
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the data sets, first those that are read from a folder."""
     return (*_FROM_FOLDER, *_AT_HAND)
 
 
@@ -44,7 +44,6 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
 
 
 def check(name: str, folder: str | Path | None = None) -> None:
-    """Raise, before any long work, if a file of a data set is missing or altered."""
     place = _place(name, folder)
     for file in () if place is None else sources()[name.removesuffix("-early")]["files"]:
         checked(Path(str(place)), file)
@@ -64,40 +63,25 @@ def _place(name: str, folder: str | Path | None) -> Path | None:
 
 # The paper's tables --------------------------------------------------------------------------------------------------
 
-FLAGS = (
-    "aline_flg", "gender_num", "sepsis_flg", "chf_flg", "afib_flg", "renal_flg", "liver_flg", "copd_flg", "cad_flg",
-    "stroke_flg", "mal_flg", "resp_flg",
-)  # fmt: skip
-NUMBERS = (
-    "icu_los_day", "age", "weight_first", "bmi", "sapsi_first", "sofa_first", "service_num", "day_icu_intime_num",
-    "hour_icu_intime", "map_1st", "hr_1st", "temp_1st", "spo2_1st", "abg_count", "wbc_first", "hgb_first",
-    "platelet_first", "sodium_first", "potassium_first", "tco2_first", "chloride_first", "bun_first",
-    "creatinine_first", "po2_first", "pco2_first", "iv_day_1",
-)  # fmt: skip
-"""The numbers, in file order. `service_num` is binary and binned all the same, as in the paper's experiments."""
-LATE = ("icu_los_day", "iv_day_1", "abg_count")
-"""Columns that may be known only after admission."""
-DEATHS = ("day_28_flg", "hosp_exp_flg", "icu_exp_flg")
+COLUMNS: dict[str, Any] = json.loads(Path(__file__).with_name("columns.json").read_text(encoding="utf-8"))
+"""Of MIMIC-II flags, numbers (`service_num` is binary and binned all the same, as in the paper's experiments), columns
+that may be known only after admission, and deaths; of V-Dem the concepts and the mid-level index that each cuts."""
 
 
 def mimic2(folder: Path, *, name: str = "mimic2", late: bool = True) -> Dataset:
     """Load 1,776 patients: 12 flags, and 26 numbers as LOW, NORMAL and HIGH; three less without late columns."""
     table = pd.read_csv(checked(folder, "mimic2/full_cohort_data.csv.gz"))
     # censor_flg is 0 if a death is on record, however long after the stay.
-    died = (table[list(DEATHS)] == 1).any(axis=1) | (table["censor_flg"] == 0)
+    died = (table[COLUMNS["deaths"]] == 1).any(axis=1) | (table["censor_flg"] == 0)
     labels = died.to_numpy().astype(np.int64)
-    inputs = table[[*FLAGS, *(number for number in NUMBERS if late or number not in LATE)]]
+    numbers = (number for number in COLUMNS["numbers"] if late or number not in COLUMNS["late"])
+    inputs = table[[*COLUMNS["flags"], *numbers]]
     class_names = ("lives", "dies")
-    return Dataset(name, inputs, labels, class_names, BinnedConcepts(inputs, labels, class_names, FLAGS))
+    return Dataset(
+        name, inputs, labels, class_names, BinnedConcepts(inputs, labels, class_names, tuple(COLUMNS["flags"]))
+    )
 
 
-CONCEPTS = {
-    "freexp_altinf": "v2x_freexp_altinf", "frassoc_thick": "v2x_frassoc_thick", "frefair": "v2xel_frefair",
-    "elecoff": "v2x_elecoff", "rol": "v2xcl_rol", "cspart": "v2x_cspart", "delib": "v2xdl_delib",
-    "egal": "v2x_egal", "eqprotec": "v2xeg_eqprotec", "eqaccess": "v2xeg_eqaccess", "eqdr": "v2xeg_eqdr",
-    "suffr": "v2x_suffr", "api": "v2x_api_formula", "mpi": "v2x_mpi_formula",
-}  # fmt: skip
-"""The concepts, and the mid-level index that each one cuts."""
 TARGET, CUT = "v2x_polyarchy", 0.5
 MISSING = 0.05
 """The largest share of missing values of an indicator."""
@@ -106,10 +90,10 @@ MISSING = 0.05
 def vdem(folder: Path) -> Dataset:
     """Load 3,260 country-years from 2001 to 2021: 14 indices cut at 0.5; inputs are low-level indicators with gaps."""
     indices = pd.read_csv(checked(folder, "vdem/vdem_concepts_2001_2021.csv.gz"))
-    indices = indices.dropna(subset=[*CONCEPTS.values(), TARGET])
+    indices = indices.dropna(subset=[*COLUMNS["concepts"].values(), TARGET])
     labels = (indices[TARGET] > CUT).to_numpy().astype(np.int64)
     class_names = ("non_electoral_democracy", "electoral_democracy")
-    values = indices[list(CONCEPTS.values())].to_numpy() > CUT
+    values = indices[list(COLUMNS["concepts"].values())].to_numpy() > CUT
     key = ["country_text_id", "year"]
     everything = pd.read_csv(checked(folder, "vdem/vdem_v12_1970_2021.csv.gz"))
     rows = indices[key].merge(everything, on=key, how="left", validate="one_to_one")
@@ -117,7 +101,7 @@ def vdem(folder: Path) -> Dataset:
     columns = [column for column in rows.columns if column.startswith("v2") and not column.startswith("v2x")]
     numbers = rows[columns].select_dtypes("number")
     inputs = numbers.loc[:, numbers.isna().mean() <= MISSING]
-    concepts = GivenConcepts(ConceptTable(values, tuple(CONCEPTS), labels, class_names))
+    concepts = GivenConcepts(ConceptTable(values, tuple(COLUMNS["concepts"]), labels, class_names))
     groups = indices["country_text_id"].to_numpy(dtype=object)
     return Dataset("vdem", inputs, labels, class_names, concepts, annotated=True, groups=groups)
 
@@ -211,7 +195,6 @@ def binned(name: str, load_table: Callable[..., Any]) -> Dataset:
 
 
 def parity(name: str, n_odd: int, n_concepts: int) -> Dataset:
-    """Make 2,000 rows; the class is whether an odd number of the first concepts is true."""
     signs = [sign for sign in product((True, False), repeat=n_odd) if sum(sign) % 2]
     cubes = (Cube(Literal(f"x{place + 1}", positive) for place, positive in enumerate(sign)) for sign in signs)
     return _made(name, DNF(cubes), np.random.default_rng(0).integers(2, size=(2000, n_concepts)).astype(np.bool_))

@@ -115,7 +115,6 @@ class Bins:
         return tuple(tuple(f"{column}_{level}" for level in LEVELS) for column in self.columns)
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Return the concepts of rows, `[rows, 3 * columns]`, by the fitted cuts."""
         made = np.zeros((len(frame), len(self.columns), len(LEVELS)), dtype=np.bool_)
         for place, column in enumerate(_numbers(frame, self.columns).T):
             filled = np.where(np.isnan(column), self.means[place], column)
@@ -194,7 +193,6 @@ def sources() -> dict[str, Any]:
 
 
 def checked(folder: Path, path: str) -> Path:
-    """Return the path of a file in a folder if it is there and unaltered; raise otherwise."""
     source, here = sources()[path.split("/")[0]], folder / path
     expected, *unpacked = source["files"][path]
     get = f"from {source['where']} (terms: {source['terms']}); nothing is downloaded for you."

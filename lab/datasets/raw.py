@@ -34,7 +34,6 @@ class RawTable:
 
 
 def raw_tables() -> Iterator[RawTable]:
-    """Yield the small tables of the data folder and those of scikit-learn."""
     folder = data_folder() / "tabular"
     for name, file in (("breast cancer, Ljubljana", "breast_cancer_ljubljana"), ("German credit", "german_credit")):
         frame = pd.read_csv(folder / f"{file}.csv.gz")

@@ -21,7 +21,6 @@ METRICS = ("macro-F1", "literals", "consistency", "exact", "CPU s")
 
 
 def page(lines: Sequence[Line]) -> str:
-    """Return the whole page. A variant that lacks a run of the default is left out."""
     runs = pd.DataFrame(lines)
     runs["place"] = list(zip(runs["table"], runs["fold"], strict=True))
     places = set(runs.loc[runs["variant"] == DEFAULT, "place"])
@@ -121,7 +120,6 @@ def _summary(runs: pd.DataFrame, figures: Any, differences: Any, tables: Sequenc
 
 
 def _won_and_lost(runs: pd.DataFrame, variant: str) -> str:
-    """Count tables with macro-F1 higher, and lower, by more than one standard error of the paired folds."""
     scores = runs.pivot_table(index=["table", "fold"], columns="variant", values="macro_f1")
     signs = []
     for _, paired in (scores[variant] - scores[DEFAULT]).groupby("table"):

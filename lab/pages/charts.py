@@ -83,7 +83,6 @@ def pareto_chart(task: str, points: Sequence[Point]) -> Figure:
 
 
 def time_chart(times: Mapping[str, Mapping[str, Estimate]]) -> Figure:
-    """Draw the seconds of every method on every task, on a logarithmic scale."""
     from matplotlib.lines import Line2D
 
     tasks = in_order((task for of_method in times.values() for task in of_method), TASKS)
@@ -149,7 +148,6 @@ def _look(name: str, listed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _log_if_wide(axes: Axes, which: str, values: Sequence[float]) -> None:
-    """Use a logarithmic axis for values over several orders of magnitude, linear below the least positive value."""
     some = [value for value in values if value > 0]
     if some and max(some) / min(some) > SPAN:
         getattr(axes, f"set_{which}scale")("symlog", linthresh=min(some), linscale=0.4)

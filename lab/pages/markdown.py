@@ -48,7 +48,6 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Estimate | None:
-        """Return the estimate of some values; None if there are none that are numbers."""
         numbers = [value for value in values if math.isfinite(value)]
         if not numbers:
             return None

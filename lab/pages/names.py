@@ -51,7 +51,6 @@ def columns_of_paper(task: str) -> dict[str, str]:
 
 
 def task_title(task: str) -> str:
-    """Return the display name of a task; a sweep has the name of its task."""
     return TASKS.get(task.removeprefix(SWEEP), task.removeprefix(SWEEP))
 
 

@@ -143,7 +143,6 @@ def _table(bench: Bench, protocol: str, metric: Metric, title: str, members: Seq
 
 
 def _best(bench: Bench, task: str, protocol: str, metric: Metric) -> dict[str, str]:
-    """Return the mark of the best methods by printed figure, with ties; methods that lack folds do not compete."""
     figures: dict[str, tuple[bool, float]] = {}
     entries = {method: (task, protocol, method) for method in bench.methods(protocol, [task])}
     most = max((len(bench.good(entry)) for entry in entries.values()), default=0)
@@ -282,7 +281,6 @@ def _sweeps(bench: Bench) -> Iterator[str]:
 
 
 def _toy(bench: Bench, folder: Path) -> Iterator[str]:
-    """Yield the toy comparison of entropy and L1: heat maps, recovered formulas, the formulas of the first seed."""
     runs = {model: bench.good((TOY, "paper", model)) for model in TOY_MODELS}
     if not runs["C"]:
         return

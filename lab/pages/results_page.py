@@ -241,7 +241,6 @@ def _toy(bench: Bench) -> str:
 
 
 def exact_cost(bench: Bench) -> str:
-    """Return the table of docs/comparison.md: soft and exact mode on the same clean folds."""
     names = ("model_accuracy", "fidelity", "complexity")
     heads = {"model_accuracy": "accuracy %", "fidelity": "fidelity %", "complexity": "literals"}
     rows = [["", *(f"{heads[name]}, {mode}" for name in names for mode in ("soft", "exact"))]]

@@ -77,7 +77,6 @@ def memory(found: list[dict[str, Any]]) -> str:
 
 
 def paper(found: list[dict[str, Any]]) -> str:
-    """Estimate a hundred billion rows on a hundred machines from the measurements."""
     one = largest(found, "prepare", "spark")
     n_bytes = one["bytes"] / one["rows"]
     rate = one["rows"] / one["wall_s"] / one["threads"]

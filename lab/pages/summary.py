@@ -75,7 +75,6 @@ class Bench:
         return in_order((protocol for _, protocol, _ in self.entries), PROTOCOLS)
 
     def tasks(self, protocol: str) -> tuple[str, ...]:
-        """Return the tasks that were run under a protocol, without sweeps and the toy task."""
         tasks = (task for task, of, _ in self.entries if of == protocol and task != TOY and not task.startswith(SWEEP))
         return in_order(tasks, TASKS)
 
@@ -101,7 +100,6 @@ class Bench:
         return any("classes" in line for line in self.good(entry))
 
     def values(self, entry: Entry, name: str) -> list[float]:
-        """Return the values of a metric in the successful folds that have it, unscaled."""
         return [float(line[name]) for line in self.good(entry) if line.get(name) is not None]
 
     def estimate(self, entry: Entry, metric: Metric | str) -> Estimate | None:

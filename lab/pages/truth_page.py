@@ -26,7 +26,6 @@ def page(planted: pd.DataFrame, domination: pd.DataFrame) -> str:
 
 
 def verdicts(family: pd.DataFrame) -> list[tuple[bool, str]]:
-    """Return the targets of one planted family: whether each is met, and the figure."""
     ours, n_seeds = family[family["method"] == "ours"], family["seed"].nunique()
     targets = []
     if family["noise"].iloc[0] == 0:

@@ -45,11 +45,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Logistic:
-    """scikit-learn's logistic regression on the uncut concepts of training and validation rows together.
-
-    Args:
-        max_iter: maximum number of solver steps; a note reports if they were not enough.
-    """
+    """scikit-learn's logistic regression on the uncut concepts of training and validation rows together."""
 
     max_iter: int = 10_000
 
@@ -68,11 +64,6 @@ class EBM:
     """The Explainable Boosting Machine of interpret-core on the uncut concepts of training and validation rows.
 
     It is a sum of curves of one or two concepts each. It can be drawn but gives no formulas, so here it is a black box.
-
-    Args:
-        n_bags: number of averaged models, each trained and stopped on another split of the rows.
-        max_rounds: maximum number of boosting rounds. On separable rows the loss falls for ever, and the package's own
-            limit of 50,000 takes minutes on a hundred rows.
     """
 
     n_bags: int = 14

@@ -53,7 +53,6 @@ class Cubes:
         return Cubes(tuple(self.items[k] for k in chosen), self.covers[:, chosen])
 
     def join(self, other: Cubes) -> Cubes:
-        """Return these cubes, followed by the others that are not among them."""
         mine = set(self.items)
         new = [k for k, items in enumerate(other.items) if items not in mine]
         return Cubes((*self.items, *(other.items[k] for k in new)), np.hstack([self.covers, other.covers[:, new]]))
@@ -78,16 +77,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class ColumnGeneration:
-    """A rule set by column generation, one class against the rest; its bound is chosen on the validation rows.
-
-    Args:
-        bounds: sizes C to try, ascending; the one with the highest macro-F1 on the validation rows is taken, the
-            smaller of two equals.
-        max_width: maximum number of literals in a cube.
-        rounds: maximum number of rounds that add cubes, per bound.
-        solver_nodes: maximum number of nodes of one integer program.
-        sample: the classes to learn; default: all (see `one_against_rest`).
-    """
+    """A rule set by column generation, one class against the rest; its bound is chosen on the validation rows."""
 
     bounds: tuple[int, ...] = (5, 10, 20, 40)
     max_width: int = 5
@@ -151,7 +141,6 @@ class Master:
         return pool, self.prices(pool)
 
     def search(self, prices: Prices) -> list[Items]:
-        """Return cubes that improve the linear program, the best first, by a beam search."""
         columns, n_literals = self.literals.astype(np.float64), self.literals.shape[1]
         beam: list[Items] = [()]
         covers, helpful = np.ones((1, len(columns))), dict[Items, float]()
@@ -223,7 +212,6 @@ class Master:
     def _program(
         self, pool: Cubes, positive: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], object, NDArray[np.float64]]:
-        """Return costs, constraints and right-hand sides: cover each positive row or pay for it; keep to the bound."""
         cost = np.concatenate([self.no @ pool.covers, self.yes[positive]])
         cover = csr_array(-pool.covers[positive].astype(np.float64))
         sizes = csr_array(pool.sizes[None, :].astype(np.float64))

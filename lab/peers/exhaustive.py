@@ -75,7 +75,6 @@ def _named(form: Form, concepts: Sequence[int], names: Sequence[str]) -> DNF:
 
 
 def _choices(n_concepts: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
-    """Yield all choices of up to three concepts, fewer first: the first, and the others `[others, choices]`."""
     alone = np.zeros((0, 1), dtype=np.intp)
     yield (), alone
     yield from (((first,), alone) for first in range(n_concepts))
@@ -100,7 +99,6 @@ def forms(size: int) -> tuple[Form, ...]:
 
 @cache
 def _truth(size: int) -> Floats:
-    """Return on which of the 2^size cells each form holds: `[cells, forms]`, from all false to all true."""
     return np.array(
         [
             [any(all(cell[place] == positive for place, positive in cube) for cube in form) for form in forms(size)]
@@ -158,7 +156,6 @@ class TripleCounts:
         return np.concatenate([of_class, of_class.sum(axis=0, keepdims=True)])
 
     def scores(self, cells: Floats, target: int) -> Floats:
-        """Return the macro-F1 of every form on every choice, `[choice, form]`, to 12 digits."""
         truth = _truth(int(cells.shape[2]).bit_length() - 1)
         of_class = self.pairs[:, 0, 0]
         yes, everyone = of_class[target], of_class.sum()

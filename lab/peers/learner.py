@@ -122,13 +122,11 @@ def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
 
 
 def class_weights_of_rows(table: ConceptTable) -> NDArray[np.float64]:
-    """Return the weight of each row in the column of its class: `[rows, classes]`."""
     class_numbers(table)
     return np.asarray(table.targets() * table.weight[:, None], dtype=np.float64)
 
 
 def together(train: ConceptTable, validation: ConceptTable) -> ConceptTable:
-    """Return all rows with a weight, for a method that chooses nothing on validation rows."""
     rows = train.append(validation)
     return rows.weighing(rows.weight)
 
@@ -141,7 +139,6 @@ def unlearned(table: ConceptTable) -> tuple[str, ...]:
 
 
 def require(module: str) -> ModuleType:
-    """Import a module, or raise `MissingPackage` with the command that installs it."""
     # Importing some packages draws random numbers, too.
     with require_extra("lab", "this method"), global_seed(None):
         return importlib.import_module(module)
@@ -182,7 +179,6 @@ class YesNo:
 
     @property
     def literals(self) -> Bits:
-        """Return the concepts followed by their negations: `[rows, 2 * concepts]`."""
         return np.concatenate([self.bits, ~self.bits], axis=1)
 
     def cube(self, items: Iterable[int]) -> Cube:

@@ -33,12 +33,6 @@ class Psi:
 
     All networks are trained side by side, full batch, on concepts cut at 0.5, and share nothing. Of the epochs after
     pruning, each network keeps the one with its highest validation accuracy, then the lowest loss.
-
-    Args:
-        fan_in: number of inputs that each neuron keeps: in the paper 3 for MIMIC-II and V-Dem, 4 for MNIST and CUB.
-        epochs: number of epochs; pruning follows after half of them.
-        l1: weight of the L1 penalty in the loss.
-        table_concepts: up to this many concepts a formula is read from the complete truth table.
     """
 
     fan_in: int = 3
@@ -49,7 +43,6 @@ class Psi:
     table_concepts: int = 14
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Train on the training rows, choose each network's epoch on the validation rows, and read the formulas."""
         class_numbers(validation)
         networks = trained(train, validation, self, seed=seed)
         formulas, notes = [], [*unlearned(train)]
@@ -93,7 +86,6 @@ class PsiNetworks:
 
 
 def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, seed: int) -> PsiNetworks:
-    """Return the networks of all classes, each at its best epoch after pruning."""
     generator = torch.Generator().manual_seed(seed)
     sizes = (train.n_concepts, *settings.hidden, 1)
     weights = [
@@ -131,7 +123,6 @@ def strongest(weight: Tensor, fan_in: int) -> Tensor:
 
 
 def used_concepts(layers: Layers) -> list[int]:
-    """Return the concepts on which the composed Boolean functions can depend."""
     needed = [0]
     for weight, bias in reversed(layers):
         needed = sorted({int(j) for neuron in needed for j in _depends_on(weight[neuron], float(bias[neuron]))})

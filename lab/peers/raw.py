@@ -58,7 +58,6 @@ class Split:
 
 
 def folded(frame: pd.DataFrame, labels: NDArray[Any], partition: int = 0) -> list[Split]:
-    """Return five stratified folds of a raw table; another partition draws other folds."""
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=SEED + partition).split(frame, labels)
     return [
         Split(frame.iloc[train], labels[train], frame.iloc[test], labels[test], N_FOLDS * partition + fold)
@@ -68,14 +67,7 @@ def folded(frame: pd.DataFrame, labels: NDArray[Any], partition: int = 0) -> lis
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer of a method on one split.
-
-    Args:
-        predicted: the class of each unseen row.
-        seconds: CPU seconds of learning, formulas included.
-        literals: literals per class; None for a black box.
-        rules: the rules with the meaning of their concepts, where they are formulas.
-    """
+    """The answer of a method on one split."""
 
     predicted: NDArray[Any]
     seconds: float
@@ -83,7 +75,6 @@ class Answer:
     rules: RuleSet | None = None
 
     def scores(self, split: Split) -> dict[str, Any]:
-        """Return macro-F1 and accuracy on the unseen rows, with literals and seconds."""
         return {
             "macro_f1": float(f1_score(split.test_labels, self.predicted, average="macro")),
             "accuracy": float(accuracy_score(split.test_labels, self.predicted)),
@@ -299,7 +290,6 @@ class Concepts:
 
 
 def one_column_per_category(frame: pd.DataFrame, train: pd.DataFrame) -> pd.DataFrame:
-    """Return text columns as one 0/1 column per category of the training rows."""
     return pd.get_dummies(_categories(frame, train), columns=_texts(train))
 
 
@@ -320,7 +310,6 @@ def _texts(frame: pd.DataFrame) -> list[str]:
 
 
 def _bounds(value: Any) -> int:
-    """Return the literals of a condition on a number: two for a bin such as '0.3-0.7', one for '<0.3' or 0.3."""
     return 2 if isinstance(value, str) and value[0] not in "<>" and "-" in value.lstrip("-") else 1
 
 

@@ -40,14 +40,6 @@ class RRL:
 
     One model is trained per penalty. The epoch and penalty with the highest validation accuracy of the discrete model
     are kept; ties go to the larger penalty, then to the lower validation loss.
-
-    Args:
-        nodes: nodes of the logical layer, half conjunctions and half disjunctions.
-        penalties: weights of the squared logical weights in the loss, descending; the paper tunes this, too.
-        epochs: number of epochs; the learning rate falls to three quarters after each quarter of them.
-        learning_rate: learning rate of Adam.
-        batch_size: rows per step.
-        table_concepts: up to this many concepts a formula is read from the complete truth table.
     """
 
     nodes: int = 64
@@ -58,7 +50,6 @@ class RRL:
     table_concepts: int = 12
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Train on the training rows, choose epoch and penalty on the validation rows, and read the formulas."""
         model = trained(train, validation, self, seed=seed).without_constants(_inputs(train))
         model = model.never(train.targets().T @ train.weight == 0)
 
@@ -160,14 +151,12 @@ class DiscreteRRL:
         return highest
 
     def without_constants(self, inputs: NDArray[np.bool_]) -> DiscreteRRL:
-        """Move rules that are constant on these rows into the bias: they separate nothing."""
         fired = self.rules(inputs)
         always, never = fired.all(axis=0), ~fired.any(axis=0)
         linear = np.where(always | never, 0.0, self.linear)
         return replace(self, linear=linear, bias=self.bias + self.linear[:, always].sum(axis=1))
 
     def never(self, classes: NDArray[np.bool_]) -> DiscreteRRL:
-        """Return the same model without the possibility to predict these classes."""
         return replace(self, bias=np.where(classes, -np.inf, self.bias))
 
     @property
@@ -179,7 +168,6 @@ class DiscreteRRL:
 
     @property
     def summary(self) -> str:
-        """Return a sentence about the length that the paper counts: rules and their inputs."""
         return f"{len(self.used)} weighted rules with {int(self.used.sum())} inputs in all decide."
 
 

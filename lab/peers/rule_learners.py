@@ -53,7 +53,6 @@ class DecisionList:
 
     @property
     def n_literals(self) -> int:
-        """Return the number of literals of the list, before the else-ifs are spelled out."""
         return sum(len(rule.condition) for rule in self.rules)
 
     def negated(self) -> DecisionList:
@@ -85,12 +84,7 @@ class DecisionList:
 
 @dataclass(frozen=True)
 class GreedyRuleList:
-    """imodels' greedy rule list, one class against the rest, as an exact formula.
-
-    Args:
-        max_depth: maximum number of rules in a list.
-        sample: the classes to learn; default: all (see `one_against_rest`).
-    """
+    """imodels' greedy rule list, one class against the rest, as an exact formula."""
 
     max_depth: int = 5
     sample: tuple[int, ...] | None = None
@@ -119,10 +113,6 @@ class Figs:
 
     A sum of trees is not a rule set. But with few splits it depends on few concepts, so its complete truth table is
     minimised: the formula is exact, and its length is that of the answer, not of the trees.
-
-    Args:
-        max_rules: maximum number of splits in all trees, and so of concepts: at most 20.
-        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     max_rules: int = 12
@@ -163,15 +153,6 @@ class BRL:
     """Bayesian Rule Lists with the settings of their authors, one class against the rest; two classes share one list.
 
     The formula has every `else` spelled out, whose literals the paper counts; the notes state the shortest length, too.
-
-    Args:
-        min_support: the share of a class's rows on which a candidate rule must hold.
-        max_width: maximum number of literals in a rule.
-        list_length: expected number of rules, a priori.
-        list_width: expected number of literals in a rule, a priori.
-        chains: number of Markov chains.
-        iterations: steps of each chain; the first half is discarded.
-        sample: the classes to learn; default: all (see `one_against_rest`).
     """
 
     min_support: float = 0.1
@@ -254,7 +235,6 @@ SampledList = tuple[tuple[int, ...], float, float]
 def sampled(
     literals: NDArray[np.bool_], yes: NDArray[np.bool_], items: Sequence[Items], settings: BRL, seed: int
 ) -> tuple[SampledList, ...]:
-    """Return the lists that the chains of imodels visit after their first half."""
     sampler = require("imodels.rule_list.bayesian_rule_list.brl_util")
     # Rule 0 is the default rule, which holds on every row; rule j is items[j - 1].
     holds = [set(range(len(literals)))]
@@ -296,7 +276,6 @@ def point_estimate(lists: Sequence[SampledList], items: Sequence[Items]) -> tupl
 
 
 def _decoded(key: bytes) -> tuple[int, ...]:
-    """Read the rules of a list from the sampler's key: pickled numbers, which are read without running the pickle."""
     numbers = [arg for code, arg, _ in pickletools.genops(key) if code.name.startswith("BININT")]
     *rules, default = (int(number) for number in numbers if number is not None)
     if default != 0:
@@ -307,26 +286,18 @@ def _decoded(key: bytes) -> tuple[int, ...]:
 
 
 def _says_yes(yes: NDArray[np.bool_]) -> bool:
-    """Test whether the posterior mean under a uniform prior, (yes + 1) / (rows + 2), is at least one half."""
     return 2 * int(yes.sum()) >= len(yes)
 
 
 @dataclass(frozen=True)
 class Ripper:
-    """RIPPER (Cohen 1995) of wittgenstein, one class against the rest; its rule set is a formula.
-
-    Args:
-        rounds: number of optimisation rounds after the rule set has grown (RIPPER's k).
-        prune_size: the share of the training rows on which rules are pruned.
-        sample: the classes to learn; default: all (see `one_against_rest`).
-    """
+    """RIPPER (Cohen 1995) of wittgenstein, one class against the rest; its rule set is a formula."""
 
     rounds: int = 2
     prune_size: float = 0.33
     sample: tuple[int, ...] | None = None
 
     def __call__(self, train: ConceptTable, validation: ConceptTable, *, seed: int) -> Learned:
-        """Learn from training and validation rows together: RIPPER itself keeps a part of them for pruning."""
 
         import pandas as pd
 

@@ -24,11 +24,6 @@ class Tree:
     It is fitted on training and validation rows together, as the paper's trees are, because it chooses nothing on
     validation rows. The formula of a class has one cube per leaf that predicts it. Nothing is minimised, because the
     complexity of a tree is counted in this way. So the formulas equal the tree on every row.
-
-    Args:
-        max_depth: maximum number of concepts on a path; None: no limit.
-        max_leaf_nodes: maximum number of leaves, grown best first; None: no limit.
-        balanced: whether every class has the same weight.
     """
 
     max_depth: int | None = 5

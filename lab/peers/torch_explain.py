@@ -37,23 +37,7 @@ NOTHING = ("", "None")
 
 @dataclass(frozen=True)
 class TorchExplain:
-    """The package's own layer trained as in its README, explained by its own `explain_class`.
-
-    Args:
-        hidden: widths of the hidden layers; the first is the entropy layer's.
-        temperature: τ of the entropy layer.
-        penalty_weight: λ of the entropy loss.
-        epochs: number of epochs; the last one is kept.
-        batch_size: rows per step, shuffled; 0: all rows.
-        learning_rate: learning rate of AdamW.
-        loss: binary cross-entropy per class, as in the README, or cross-entropy over classes, as in the paper.
-        balanced: whether yes and no weigh the same in the binary loss.
-        top_k: number of local rules to consider.
-        exact_only: its `max_accuracy`.
-        max_minterm: its `max_minterm_complexity`; 0: none.
-        extracted: the number of classes to explain; 0: all.
-        cpu_limit: CPU seconds after which the extraction ends; its simplification has no limit of its own. 0: none.
-    """
+    """The package's own layer trained as in its README, explained by its own `explain_class`."""
 
     hidden: tuple[int, ...] = (20,)
     temperature: float = 0.7

@@ -93,7 +93,6 @@ def extract(
 
 
 def learn(concepts: torch.Tensor, labels: torch.Tensor, given: dict[str, Any]) -> dict[str, Any]:
-    """Train unless weights are given, extract, and return weights, texts and times."""
     n_train = int(given["n_train"])
     model = network(concepts.shape[1], int(given["n_classes"]), given["hidden"].tolist(), float(given["temperature"]))
     begun = time.perf_counter(), time.process_time()
@@ -130,7 +129,6 @@ def epochs(concepts: torch.Tensor, labels: torch.Tensor, given: dict[str, Any]) 
 
 
 def formula(concepts: torch.Tensor, labels: torch.Tensor, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the CPU seconds of evaluating a formula, and on how many rows it holds."""
     from torch_explain.logic.metrics import test_explanation  # type: ignore[import-not-found]
 
     targets, rows = F.one_hot(labels, int(given["n_classes"])), torch.arange(len(concepts))

@@ -27,7 +27,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def ablation_jobs(names: Sequence[str], variants: Sequence[str], n_folds: int, n_seeds: int) -> Iterator[Job]:
-    """Yield the runs of the tables and families whose name starts with one of these names."""
     for table, split, problem in splits(names, n_folds, n_seeds):
         for variant in variants:
             yield {"table": table, "fold": split.seed, "variant": variant}, ablation_run, (split, variant, problem)

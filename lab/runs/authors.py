@@ -40,7 +40,6 @@ ENCODER: dict[str, Any] = {"hidden": (100, 50), "temperature": 5_000.0, "penalty
 def train_as_authors(
     table: ConceptTable, settings: NetworkSettings, *, batch_size: int | None, seed: int
 ) -> EntropyNet:
-    """Train a network on rows with one class each; `batch_size` None means the full batch."""
     targets = torch.tensor(np.array(class_numbers(table)))
     return _trained(
         table.values, targets, len(table.class_names), settings.epochs, batch_size or len(table), seed,
@@ -106,12 +105,7 @@ BLOCK = 2048
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How rules are found and combined; the defaults are those of the authors' scripts.
-
-    Args:
-        top_k: number of minterms to consider, best first.
-        exact_only: whether a literal is dropped only if the score without it is exactly 1 (their `max_accuracy`).
-    """
+    """How rules are found and combined; the defaults are those of the authors' scripts."""
 
     top_k: int = 10
     exact_only: bool = False
@@ -181,7 +175,6 @@ def _rules(
 
 
 def _aggregate(cubes: Sequence[Cube], fires: Words, scored: _ScoredRows) -> ClassRules:
-    """OR rule after rule; a rule without gain stays in the running disjunction, as in the authors' scripts."""
     running: list[Cube] = []
     fired = np.zeros_like(scored.valid)
     formula, best = DNF.false, 0.0

@@ -36,7 +36,6 @@ SIMPLE = tuple(name for name in METHODS if name not in ("ours", "network", "boos
 
 
 def tables() -> Iterator[tuple[str, Callable[[int], list[Split]]]]:
-    """Yield name and splits by partition: of the raw tables, then of the tasks."""
     for table in raw_tables():
         yield table.name, partial(folded, table.frame, table.labels)
     for name in TASKS:
@@ -44,7 +43,6 @@ def tables() -> Iterator[tuple[str, Callable[[int], list[Split]]]]:
 
 
 def concept_splits(name: str, partition: int) -> list[Split]:
-    """Return the folds of a task, with concepts fitted on the training part of each."""
     source = Source(data_folder(), Path(gettempdir()), n_folds=N_FOLDS, seed=SEED + partition)
     splits = []
     for number in range(N_FOLDS):
@@ -58,7 +56,6 @@ def concept_splits(name: str, partition: int) -> list[Split]:
 
 
 def domination_jobs(names: Sequence[str], methods: Sequence[str], partitions: int) -> Iterator[Job]:
-    """Yield the runs of the tables whose name starts with one of these names."""
     for table, splits in tables():
         if table.startswith(tuple(names) or ""):
             for split in (split for partition in range(partitions) for split in splits(partition)):

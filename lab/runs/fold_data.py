@@ -144,7 +144,6 @@ class Predictions:
 
 @lru_cache(maxsize=20)
 def fold_data(source: Source, task_name: str, protocol: Protocol, number: int) -> FoldData:
-    """Return the tables of one fold; concepts that are not in the cache are predicted."""
     fold = fold_rows(source, task_name, protocol, number)
     dataset, rows, final = fold.dataset, fold.rows, None
     if fold.task.encoded:
@@ -171,7 +170,6 @@ def dataset_of(name: str, folder: Path | None) -> Dataset:
 
 
 def predicted_concepts(fold: FoldRows) -> ConceptTable:
-    """Return the table of all rows with predicted concepts instead of annotated ones."""
     annotated = fold.dataset.concepts(fold.dataset.all_rows)
     values = np.full(annotated.values.shape, np.nan, dtype=np.float32)
     for part in encoder_parts(fold):
@@ -180,7 +178,6 @@ def predicted_concepts(fold: FoldRows) -> ConceptTable:
 
 
 def encoder_parts(fold: FoldRows) -> Iterator[Part]:
-    """Return the encoders of a fold; the last one is that of the test rows."""
     dataset, rows = fold.dataset, fold.rows
     if fold.protocol == "paper":
         yield Part(_script_rows(fold), dataset.all_rows)
@@ -193,7 +190,6 @@ def encoder_parts(fold: FoldRows) -> Iterator[Part]:
 
 
 def _script_rows(fold: FoldRows) -> Rows:
-    """Return the training rows of the scripts' encoder: those of the fold, or one part of the images for all seeds."""
     scripts, dataset = fold.task.scripts, fold.dataset
     if scripts is None or not scripts.one_split:
         return np.sort(fold.rows.train)

@@ -30,14 +30,7 @@ Kind = Literal["ours", "simplest", "rules", "black box", "reference"]
 
 @dataclass(frozen=True)
 class Method:
-    """One method.
-
-    Args:
-        name: its name in tables and on the command line.
-        kind: ours, the simplest rules, other rule learners, black boxes, or the reference implementation.
-        learn: learns from a fold.
-        suits: tests whether it can be run on a task.
-    """
+    """One method."""
 
     name: str
     kind: Kind
@@ -46,7 +39,6 @@ class Method:
 
 
 def _on(make: Callable[[Task], Learner] | Learner, *, cut: bool = True) -> Callable[[FoldData], Learned]:
-    """Wrap a learner of concept tables: rule learners see concepts cut at 0.5, black boxes the probabilities."""
 
     def learn(fold: FoldData) -> Learned:
         learner: Any = make(fold.task) if isinstance(make, FunctionType) else make
@@ -71,7 +63,6 @@ def _direct(fold: FoldData) -> Learned:
 
 
 def _torch_explain(task: Task) -> Learner:
-    """The reference implementation with the task's network; ten local rules, since with more its sympy may not end."""
     network = task.network
     return TorchExplain(
         hidden=network.hidden, temperature=network.temperature, penalty_weight=network.penalty_weight,
@@ -80,7 +71,6 @@ def _torch_explain(task: Task) -> Learner:
 
 
 def _sample(task: Task) -> tuple[int, ...] | None:
-    """Every twentieth of CUB's 200 species, for methods that learn one class against the rest in minutes."""
     return tuple(range(0, 200, 20)) if task.dataset == "cub" else None
 
 

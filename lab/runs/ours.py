@@ -28,7 +28,6 @@ from logiclens.train.loop import fit
 
 
 def untrained(fold: FoldData) -> EntropyNet:
-    """Return the network of a fold before training, with the settings of its task."""
     settings = fold.task.network
     return EntropyNet(
         fold.train.n_concepts, len(fold.train.class_names), settings.hidden, temperature=settings.temperature,

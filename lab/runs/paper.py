@@ -34,7 +34,6 @@ TEMPERATURES, PENALTIES = (4.0, 5.0, 6.0), (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def paper_results(path: Path, source: Source) -> Results:
-    """Return the results of a file, which all have the same folds and seed."""
     settings = {"folds": source.n_folds, "seed": source.seed, "encoder_epochs": source.encoder_epochs}
     return Results(path, KEYS, settings)
 

@@ -62,7 +62,6 @@ class Problem:
     noise: float = 0.0
 
     def split(self, seed: int) -> Split:
-        """Split into two thirds training rows and one third unseen rows, stratified by class."""
         rows = np.arange(len(self.labels))
         train, test = train_test_split(rows, test_size=1 / 3, stratify=self.labels, random_state=seed)
         return Split(self.frame.iloc[train], self.labels[train], self.frame.iloc[test], self.labels[test], seed)
@@ -204,7 +203,6 @@ def holds(formula: DNF, predicates: Mapping[str, Predicate], frame: pd.DataFrame
 
 
 def is_prime(formula: DNF) -> bool:
-    """Return whether no literal can be dropped from a cube without changing the meaning."""
     return not any(DNF([cube.without(literal)]).implies(formula) for cube in formula.cubes for literal in cube)
 
 
@@ -252,7 +250,6 @@ def _box(
     names: list[str],
     predicates: dict[str, Predicate],
 ) -> Cube:
-    """An interval on each column, open to one side half of the time, that holds on 40 to 70% of the rows."""
     literals = []
     for column in columns:
         share, open_side = random.uniform(0.4, 0.7), int(random.integers(4))

@@ -128,7 +128,6 @@ WORK: dict[str, tuple[Callable[[str, int, str], Callable[[], int]], tuple[str, .
 
 
 def peak_mb() -> float:
-    """Return the sum of the peak memory of this process and of those that it started."""
     pids, total = [os.getpid()], 0.0
     while pids:
         pid = pids.pop()

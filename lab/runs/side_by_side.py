@@ -5,13 +5,8 @@ gaps (MIMIC-II). Each has five stratified folds, the same for all methods. Every
 that the tree has depth 3, that the EBM has no pairs of columns (90 of them by default on breast cancer, which take 20
 minutes on one fold and are harder to read), and that all use one process. The text of the first fold is stored as it
 was printed. What is measured on the unseen rows of each fold, or on what was printed:
-
-- accuracy and macro-F1 of the predicted classes;
-- length: how many things there are to read. Literals of our formula, conditions of RIPPER, splits of a tree and of
-  FIGS, terms of an EBM, columns with a SHAP value;
-- columns: the columns that the text names; for EBM and SHAP, which name all, the five most important;
-- conditions: what the text states, thresholds included, where it states conditions;
-- CPU seconds of learning, explaining included.
+accuracy and macro-F1; length, that is how many things there are to read; the columns that the text names (for EBM and
+SHAP, which name all, the five most important); the conditions that it states; CPU seconds, explaining included.
 """
 
 from __future__ import annotations
@@ -134,7 +129,6 @@ METHODS: dict[str, tuple[Callable[[Split, RawTable], Printed], str]] = {
 
 
 def side_jobs(names: Sequence[str], methods: Sequence[str]) -> Iterator[Job]:
-    """Yield the runs of the tables whose name starts with one of these names."""
     for table in side_tables():
         if table.name.startswith(tuple(names) or ""):
             for split in folded(table.frame, table.labels):
@@ -160,7 +154,6 @@ def side_run(split: Split, table: RawTable, method: str) -> Line:
 
 
 def ranked(weights: dict[str, float], what: str, measure: str) -> tuple[str, list[str]]:
-    """Return a list of the largest weights as text, and the names that count as named."""
     ordered = sorted(weights, key=lambda name: -weights[name])
     width = max(len(name) for name in ordered[:N_PRINTED])
     lines = [f"{what.ljust(width)}  {measure}"]
@@ -171,7 +164,6 @@ def ranked(weights: dict[str, float], what: str, measure: str) -> tuple[str, lis
 
 
 def origin(name: str, split: Split) -> str:
-    """Return the column that a 0/1 column was made from, or the column itself."""
     if name in split.train:
         return name
     return max((str(column) for column in split.train if name.startswith(f"{column}_")), key=len)

@@ -47,18 +47,7 @@ class ScriptSettings:
 
 @dataclass(frozen=True)
 class Task:
-    """A data set and how it is learned from.
-
-    Args:
-        name: its name on the command line.
-        dataset: the data set it reads.
-        network: the settings of the entropy network.
-        scripts: the settings of the authors' script; None if there is none.
-        encoded: whether an encoder predicts the concepts from the inputs.
-        grouped: whether folds keep the groups of the data set together.
-        tree_depth: depth of the compared tree.
-        fan_in: fan-in of the compared psi network.
-    """
+    """A data set and how it is learned from."""
 
     name: str
     dataset: str

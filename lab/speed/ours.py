@@ -61,7 +61,6 @@ def described(formulas: Sequence[DNF | Complement], held: ConceptTable) -> dict[
 
 
 def formula(shape: Shape) -> dict[str, float]:
-    """Return the CPU seconds of evaluating a formula of 20 literals, in three ways."""
     table = generate(shape)[0].append(generate(shape)[1])
     bits, names = table.boolean(), [f"feature{j:010}" for j in range(shape.concepts)]
     cubes = planted_formula(shape.concepts, cubes=5, literals=4)

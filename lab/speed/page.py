@@ -122,7 +122,6 @@ def fits(bench: Bench) -> Iterator[tuple[str, str, float, list[float]]]:
 
 
 def ratios(result: dict[str, Any], bench: Bench) -> list[tuple[str, float, float, float]]:
-    """Return name, ratio, smallest and largest of every comparison with torch_explain."""
     listed = [(line.what + AT_LEAST * line.bounded, line.ratio, *line.spread) for line in lines_of(result)]
     for task, method, _, values in fits(bench):
         if method == "torch_explain" and values:
@@ -131,7 +130,6 @@ def ratios(result: dict[str, Any], bench: Bench) -> list[tuple[str, float, float
 
 
 def comparison_table(result: dict[str, Any], bench: Bench) -> str:
-    """Return the table of docs/comparison.md: every ratio with its spread and its floor."""
     goals = {line.what: line.goal for line in lines_of(result)}
     goals |= {f"fit + explain {task}": f"{least:g}x" for task, least in AGAINST.items()}
     rows = [["measured", "ratio", "min-max", "asked"]]

@@ -33,15 +33,7 @@ EXTRACT_REPEATS = 3
 
 @dataclass
 class Line:
-    """One quantity on both sides, one value per repeat.
-
-    Args:
-        what: what was measured.
-        unit: seconds or megabytes.
-        floor: the least ratio reference / ours.
-        most: what ours may be at most, whatever the reference is.
-        bounded: whether the reference met the time limit: its value, and the ratio, are then lower bounds.
-    """
+    """One quantity on both sides, one value per repeat."""
 
     what: str
     unit: str
@@ -115,7 +107,6 @@ def ours(mode: str, shape: Shape, **arrays: Any) -> dict[str, Any]:
 
 
 def reference(mode: str, shape: Shape, limit: float = 0, **arrays: Any) -> dict[str, Any]:
-    """Run the reference once, with its README's network and one binary loss per class."""
     print(f"  reference {mode} {shape.name}", file=sys.stderr, flush=True)
     train, held = generate(shape)
     peer = TorchExplain(
@@ -147,7 +138,6 @@ def epochs(shape: Shape, repeats: int) -> list[Line]:
 
 
 def extraction(shape: Shape, repeats: int, limit: float) -> tuple[Line, dict[str, Any]]:
-    """Time the extraction of all classes, and describe what each side extracted."""
     learned = reference("learn", shape, 1e-6)
     weights = {name: value for name, value in learned.items() if name.startswith("weight")}
     line = Line(f"extract {shape.name}, all classes", "s", EXTRACT.get(shape.name), AT_MOST.get(shape.name))
@@ -172,7 +162,6 @@ def extraction(shape: Shape, repeats: int, limit: float) -> tuple[Line, dict[str
 
 
 def evaluation(shape: Shape, repeats: int) -> list[Line]:
-    """Time the evaluation of one formula; both sides must find the same rows."""
     lines = {
         "seconds": Line("formula, on a Boolean matrix", "s", 100),
         "packed_seconds": Line("formula, on packed rows", "s", 100),

@@ -71,21 +71,18 @@ def _mimic(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.in
 
 
 def _vdem(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Country-years: 163 countries whose years differ in few of the indicators; a planted rule, 5% turned."""
     countries = rng.random((163, shape.concepts)) < 0.5
     concepts = countries[rng.integers(163, size=shape.rows)] ^ (rng.random((shape.rows, shape.concepts)) < 0.05)
     return concepts.astype(np.float32), _planted_labels(concepts, rng)
 
 
 def _mnist(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """One-hot digits as an encoder would name them, 1% wrong; the label is the parity of the true digit."""
     digit = rng.integers(10, size=shape.rows)
     named = np.where(rng.random(shape.rows) < 0.01, rng.integers(10, size=shape.rows), digit)
     return np.eye(10, dtype=np.float32)[named], digit % 2
 
 
 def _cub(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Attributes of 200 species as predicted row by row: soft, 3% on the wrong side, no two rows alike."""
     species = rng.random((shape.classes, shape.concepts)) < 0.25
     labels = rng.permutation(np.arange(shape.rows) % shape.classes)
     truth = species[labels] ^ (rng.random((shape.rows, shape.concepts)) < 0.03)
@@ -100,7 +97,6 @@ def _species(shape: Shape, rng: np.random.Generator) -> tuple[Array, NDArray[np.
 
 
 def _planted_labels(concepts: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Three cubes of four literals, each literal in the polarity that is the more frequent one; 5% turned."""
     cubes = rng.permutation(concepts.shape[1])[:12].reshape(3, 4)
     usual = concepts.mean(axis=0) >= 0.5
     holds = np.logical_or.reduce([(concepts[:, cube] == usual[cube]).all(axis=1) for cube in cubes])
