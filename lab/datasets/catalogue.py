@@ -178,7 +178,6 @@ CLASSES = ("no", "yes")
 
 
 def digits_parity() -> Dataset:
-    """Load 1,797 handwritten digits of 8 x 8 pixels; each pixel is a concept: inked or not."""
     bunch = load_digits(as_frame=True)
     labels, class_names = bunch.target.to_numpy().astype(np.int64) % 2, ("even", "odd")
     table = ConceptTable(bunch.data.to_numpy() >= INK, tuple(bunch.data.columns), labels, class_names)
@@ -186,7 +185,6 @@ def digits_parity() -> Dataset:
 
 
 def binned(name: str, load_table: Callable[..., Any]) -> Dataset:
-    """Return a table of numbers, each as LOW, NORMAL and HIGH with a third of the fitted rows in each."""
     bunch = load_table(as_frame=True)
     frame: pd.DataFrame = bunch.data.rename(columns=identifier)
     labels = bunch.target.to_numpy().astype(np.int64)

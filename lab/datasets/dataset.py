@@ -58,7 +58,6 @@ class Dataset:
 
     @property
     def all_rows(self) -> Rows:
-        """Return every row number: the paper's own experiments fitted their preprocessing on all rows."""
         return np.arange(len(self))
 
 
@@ -98,7 +97,6 @@ class Bins:
 
     @classmethod
     def fit(cls, frame: pd.DataFrame, *, edges: Edges = "uniform") -> Bins:
-        """Fit the cuts on these rows: three bins of equal width, or of equal size with `"quantile"`."""
         values = _numbers(frame, tuple(frame.columns))
         return cls(
             tuple(frame.columns),

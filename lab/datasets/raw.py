@@ -53,7 +53,6 @@ def raw_tables() -> Iterator[RawTable]:
 
 
 def side_tables() -> Iterator[RawTable]:
-    """Yield a table that is easy for short rules, one that is hard for them, and one with gaps."""
     cancer = load_breast_cancer(as_frame=True)
     labels = np.where(cancer.target == 0, "malignant", "benign")
     yield RawTable("breast cancer", cancer.data, labels, "diagnosis", "malignant")
@@ -66,7 +65,6 @@ def side_tables() -> Iterator[RawTable]:
 
 
 def joined_categories(wide: pd.DataFrame) -> pd.DataFrame:
-    """Return German credit with one text column per group of 0/1 columns, as it was published."""
     frame = wide.copy()
     for column, words in CREDIT.items():
         parts = [str(name) for name in wide if str(name).startswith(f"{column}_")]

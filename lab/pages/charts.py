@@ -52,7 +52,6 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def pareto_chart(task: str, points: Sequence[Point]) -> Figure:
-    """Draw literals against error of every method, and join the methods that no other dominates."""
     figure, axes = new_figure(WIDTH, 3.3 + 0.085 * (len(points) + 4))
     best = front(points)
     hollow = [
@@ -127,7 +126,6 @@ def heat_map(matrix: Sequence[Sequence[float]], rows: Sequence[str], columns: Se
 
 
 def ratio_chart(ratios: Sequence[tuple[str, float, float, float]]) -> Figure:
-    """Draw one bar per ratio, given as name, ratio, smallest and largest, on a logarithmic axis."""
     drawn = ratios[::-1]
     figure, axes = new_figure(8, 0.32 * len(drawn) + 1.2)
     places = np.arange(len(drawn))

@@ -68,7 +68,6 @@ class Estimate:
 
 
 def mean_text(values: Iterable[float], digits: int = 1, *, signed: bool = False) -> str:
-    """Return the mean of some values with its standard error, or nothing if there are none."""
     estimate = Estimate.of(values)
     return "" if estimate is None else estimate.text(digits, signed=signed)
 

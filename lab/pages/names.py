@@ -45,7 +45,6 @@ _NEURAL = {"mimic2": "mlp", "vdem": "mlp", "mnist": "direct", "cub": "direct"}
 
 
 def columns_of_paper(task: str) -> dict[str, str]:
-    """Return, for each column of the paper's tables, the method that reproduces it on a task."""
     neural = {"neural_network": _NEURAL[task]} if task in _NEURAL else {}
     return {**_COLUMNS, **neural}
 
@@ -59,7 +58,6 @@ def method_title(method: str) -> str:
 
 
 def in_order(names: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct names in the order of a list, then names that it lacks in alphabetical order."""
     place = {name: i for i, name in enumerate(listed)}
     return tuple(sorted(set(names), key=lambda name: (place.get(name, len(place)), name)))
 

@@ -242,7 +242,6 @@ def _reproduction(bench: Bench) -> Iterator[str]:
 
 
 def chosen_setting(bench: Bench, task: str, protocol: str) -> str | None:
-    """Return the setting with the largest sum of both validation accuracies, the first of equals."""
     sums = {}
     for method in _settings(bench, task, protocol):
         means = [Estimate.of(bench.values((task, protocol, method), name)) for name in VALIDATION]

@@ -26,7 +26,6 @@ Entry = tuple[str, str, str]
 
 @cache
 def paper_figures() -> dict[str, Any]:
-    """Return the figures that the paper prints: six tables by metric, and the grid on one task."""
     content: dict[str, Any] = json.loads(Path(__file__).with_name("paper_figures.json").read_text(encoding="utf-8"))
     return content
 
@@ -96,7 +95,6 @@ class Bench:
         return method not in BLACK_BOXES
 
     def is_sample(self, entry: Entry) -> bool:
-        """Return whether a method was run on a sample of the classes; its figures are then not comparable."""
         return any("classes" in line for line in self.good(entry))
 
     def values(self, entry: Entry, name: str) -> list[float]:
@@ -126,7 +124,6 @@ class Bench:
 
 
 def outcomes(lines: Iterable[Line]) -> dict[str, int]:
-    """Return each status of unsuccessful runs with the number of runs, in order of appearance."""
     return dict(Counter(line["status"] for line in lines if line["status"] != OK))
 
 
@@ -146,7 +143,6 @@ def fold_words(folds: Iterable[int]) -> str:
 
 
 def comparisons(bench: Bench, metric: Metric) -> list[tuple[str, str, Estimate, Estimate]]:
-    """Return task, method, our figure and the paper's, wherever both exist under the paper's protocol."""
     pairs = []
     for task in STUDIES:
         for column, method in columns_of_paper(task).items():

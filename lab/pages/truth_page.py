@@ -85,7 +85,6 @@ def _domination(runs: pd.DataFrame) -> list[str]:
 
 
 def small_tables(domination: pd.DataFrame) -> str:
-    """Return the table of docs/comparison.md: means over the raw tables of accuracy and literals."""
     raw = domination[~domination["table"].str.startswith("bench: ") & domination["method"].isin(SMALL)]
     means = raw.groupby(["table", "method"])[["accuracy", "macro_f1", "literals"]].mean().groupby("method").mean()
     rows = [["", "accuracy, %", "macro-F1, %", "literals"]]

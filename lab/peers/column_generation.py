@@ -70,7 +70,6 @@ class Prices:
     least: float
 
     def of(self, cubes: Cubes) -> NDArray[np.float64]:
-        """Return the reduced cost of each cube: how much it changes the linear program at first."""
         cost: NDArray[np.float64] = self.value @ cubes.covers + self.size * cubes.sizes
         return cost
 
@@ -98,7 +97,6 @@ class ColumnGeneration:
 
 
 def rule_sets(rows: YesNo, limits: ColumnGeneration) -> Iterator[tuple[int, DNF]]:
-    """Yield the rule set of each bound, in order; each starts with the cubes of the one before."""
     first, inverse = distinct(rows.bits)
     yes, no = (np.bincount(inverse[side], minlength=len(first)).astype(np.float64) for side in (rows.yes, ~rows.yes))
     literals = rows.literals[first]
@@ -122,7 +120,6 @@ class Master:
     limits: ColumnGeneration
 
     def relaxed(self, pool: Cubes) -> tuple[Cubes, Prices]:
-        """Add cubes until the search knows none that helps; return the cubes and the last prices."""
         active, least = np.arange(len(pool.items)), np.inf
         for _ in range(self.limits.rounds):
             prices = self.prices(pool.take(active))
@@ -170,7 +167,6 @@ class Master:
         return Prices(value, float(-answer.ineqlin.marginals[-1]), float(answer.fun))
 
     def best_of(self, pool: Cubes, prices: Prices, before: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the best rule set of these cubes, never worse than the one before and the greedy one."""
         before = min(before, self.greedy(pool), key=lambda chosen: self.errors(pool, chosen))
         # Cubes that cost more are in no rule set that is at least as good as the one before.
         costs = prices.of(pool)

@@ -85,7 +85,6 @@ def decide(formulas: Sequence[DNF], train: ConceptTable) -> Predict:
 
 
 def firing(formulas: Sequence[DNF | Complement], table: ConceptTable) -> Bits:
-    """Return which formula fires on which row, `[rows, formulas]`; concepts are cut at 0.5."""
     packed = PackedRows.of(table.boolean(), table.names)
     fires = np.zeros((len(table), len(formulas)), dtype=np.bool_)
     for column, formula in enumerate(formulas):
@@ -115,7 +114,6 @@ def answer_formulas(
 
 
 def class_numbers(table: ConceptTable) -> NDArray[np.int64]:
-    """Return the class number of each row; raise for tables with several labels per row, or none."""
     if table.labels is None or table.labels.ndim != 1:
         raise LogicLensError("a compared method needs one class number per row: pass labels=[0, 1, ...].")
     return table.labels

@@ -117,7 +117,6 @@ def trained(train: ConceptTable, validation: ConceptTable, settings: Psi, *, see
 
 
 def strongest(weight: Tensor, fan_in: int) -> Tensor:
-    """Return 1 for the strongest inputs of each neuron and 0 for the others; of equals the first."""
     order = weight.abs().argsort(dim=-1, descending=True, stable=True)
     return torch.zeros_like(weight).scatter(-1, order[..., :fan_in], 1.0)
 

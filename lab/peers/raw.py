@@ -251,7 +251,6 @@ RAW = {"ripper": "ripper-raw", "figs": "figs-raw"}
 
 
 def suited(methods: Sequence[str], split: Split) -> list[str]:
-    """Return the methods that can run: raw variants need two classes and columns that are not Boolean."""
     two_classes = len(np.unique(split.train_labels)) == 2
     return [name for name in methods if name not in RAW.values() or (two_classes and not split.is_boolean)]
 

@@ -100,7 +100,6 @@ class Weights:
 
     @classmethod
     def drawn(cls, n_inputs: int, nodes: int, n_classes: int, generator: torch.Generator) -> Weights:
-        """Draw logical weights below one half, so that the discrete model starts with empty nodes."""
         both, either = (MEMBER * torch.rand((nodes // 2, n_inputs), generator=generator) for _ in range(2))
         linear = torch.empty((n_classes, nodes)).uniform_(-(nodes**-0.5), nodes**-0.5, generator=generator)
         return cls(*(each.requires_grad_() for each in (both, either, linear, torch.zeros(n_classes))))
@@ -119,7 +118,6 @@ class Weights:
         return DiscreteRRL(both, either, linear, bias)
 
     def grafted_step(self, inputs: Tensor, labels: Tensor, weight: Tensor) -> None:
-        """Add the gradient of the loss at the discrete output, passed through the continuous model."""
         discrete = torch.from_numpy(self.discrete().scores(inputs.numpy() > MEMBER).astype(np.float32)).requires_grad_()
         loss = weight @ F.cross_entropy(discrete, labels, reduction="none")
         (at_output,) = torch.autograd.grad(loss, discrete)
@@ -136,7 +134,6 @@ class DiscreteRRL:
     bias: NDArray[np.float64]
 
     def rules(self, inputs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return on which row which node is true `[rows, rules]`; an empty conjunction is always true."""
         # Counts are exact in float32, and its products are fast.
         missing = (~inputs).astype(np.float32) @ self.conjunction.T
         present = inputs.astype(np.float32) @ self.disjunction.T

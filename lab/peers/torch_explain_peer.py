@@ -177,7 +177,6 @@ def main(source: str, destination: str) -> None:
 
 
 def leave_with_parent() -> None:
-    """End this process when its parent is gone, which closes the other end of standard input."""
     sys.stdin.read()
     os._exit(1)
 

@@ -33,7 +33,6 @@ def ablation_jobs(names: Sequence[str], variants: Sequence[str], n_folds: int, n
 
 
 def splits(names: Sequence[str], n_folds: int, n_seeds: int) -> Iterator[tuple[str, Split, Problem | None]]:
-    """Yield the splits of the named tables, and those of planted families with their problem."""
     prefixes = tuple(names) or ""
     for table in raw_tables():
         if table.name.startswith(prefixes):

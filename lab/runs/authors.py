@@ -126,7 +126,6 @@ class ClassRules:
 def aggregate_as_authors(
     network: nn.Module, local_rows: ConceptTable, scored_rows: ConceptTable, aggregation: Aggregation | None = None
 ) -> tuple[ClassRules, ...]:
-    """Return the rules of each class: minterms of local rows, chosen by their score on the scored rows."""
     aggregation = Aggregation() if aggregation is None else aggregation
     labels, scored_labels = class_numbers(local_rows), class_numbers(scored_rows)
     bits = local_rows.values > CUT

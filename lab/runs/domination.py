@@ -77,7 +77,6 @@ class Comparison:
     literals: float
 
     def dominates(self, our_literals: float) -> bool:
-        """Return whether the peer has no more literals and is better by more than one standard error."""
         return self.literals <= our_literals + 1e-9 and self.gain > self.error + 1e-12
 
 

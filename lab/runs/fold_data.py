@@ -109,7 +109,6 @@ class FoldRows:
         return replace(spec, config=replace(spec.config, epochs=self.source.encoder_epochs))
 
     def predicted(self, what: Literal["concepts", "classes"]) -> Predictions:
-        """Return the predictions for the test rows, from an encoder that saw the outer training part."""
         if what == "concepts":
             return _predictions(self, list(encoder_parts(self))[-1], what)
         part = Part(np.unique(np.concatenate([self.rows.train, self.rows.validation])), self.rows.test)
@@ -246,7 +245,6 @@ def _encoded(
 
 
 def prepared_inputs(dataset: Dataset, train: Rows | None) -> NDArray[np.generic]:
-    """Return images as they are, and columns imputed and standardised by the training rows."""
     if not isinstance(dataset.inputs, pd.DataFrame):
         return dataset.inputs
     frame = dataset.inputs.to_numpy(dtype=np.float64)

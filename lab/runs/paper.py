@@ -41,7 +41,6 @@ def paper_results(path: Path, source: Source) -> Results:
 def task_jobs(
     tasks: Sequence[Task], methods: Sequence[Method], protocols: Sequence[Protocol], source: Source
 ) -> Iterator[Job]:
-    """Yield every run of these, fold by fold, without what a task or protocol does not have."""
     for name in dict.fromkeys(task.dataset for task in tasks):
         check(name, source.data)
     for protocol, task, fold, method in product(protocols, tasks, range(source.n_folds), methods):
@@ -64,7 +63,6 @@ def sweep_jobs(task: Task, protocols: Sequence[Protocol], source: Source) -> Ite
 
 
 def toy_jobs(n_seeds: int = N_SEEDS, **settings: Any) -> Iterator[Job]:
-    """Yield the runs of the toy comparison: model C with every seed, the others with the first."""
     for seed, model in product(range(n_seeds), MODELS):
         if model == "C" or not seed:
             key = dict(zip(KEYS, (TOY, "paper", model, seed), strict=True))
@@ -72,7 +70,6 @@ def toy_jobs(n_seeds: int = N_SEEDS, **settings: Any) -> Iterator[Job]:
 
 
 def encoder_jobs(tasks: Sequence[Task], protocols: Sequence[Protocol], source: Source) -> Iterator[Job]:
-    """Yield the encoders to train first, so that the time of a run is the time of its method."""
     for protocol, task, fold in product(protocols, tasks, range(source.n_folds)):
         if task.encoded and has_protocol(task, protocol):
             yield (
@@ -83,7 +80,6 @@ def encoder_jobs(tasks: Sequence[Task], protocols: Sequence[Protocol], source: S
 
 
 def encoder_run(source: Source, task_name: str, protocol: Protocol, fold: int) -> Line:
-    """Predict the concepts of a fold and, for images, its classes, unless they are in the cache."""
     rows = fold_rows(source, task_name, protocol, fold)
     predicted_concepts(rows)
     if METHODS["direct"].suits(rows.task):
@@ -117,7 +113,6 @@ def task_run(source: Source, task_name: str, protocol: Protocol, method: str, nu
 
 
 def sweep_run(source: Source, task_name: str, protocol: Protocol, changes: dict[str, float], number: int) -> Line:
-    """Train with a setting; measure on validation rows, which choose the setting, and on test rows."""
     fold = with_settings(fold_data(source, task_name, protocol, number), **changes)
     begun, cpu = time.perf_counter(), time.process_time()
     learned = settled(fold)

@@ -398,7 +398,6 @@ def families() -> dict[str, Family]:
 
 
 def planted_jobs(names: Sequence[str], methods: Sequence[str], n_seeds: int, first: int) -> Iterator[Job]:
-    """Yield the runs of the families whose name starts with one of these names, on so many seeds."""
     for family, make in families().items():
         if family.startswith(tuple(names) or ""):
             for seed in range(first, first + n_seeds):

@@ -78,7 +78,6 @@ class Results:
         return known is None or known["status"].startswith("skipped")
 
     def drop(self, names: Sequence[str]) -> None:
-        """Drop runs with one of these texts in their key or as their status, so that they are run again."""
         if names:
             self.runs = {
                 key: line for key, line in self.runs.items()

@@ -142,7 +142,6 @@ def peak_mb() -> float:
 
 
 def once(name: str, pattern: str, threads: str, engine: str) -> None:
-    """Measure once and print the result on the last line; this is the whole work of a process."""
     make, libraries = WORK[name]
     for module in libraries:
         importlib.import_module(module)

@@ -62,13 +62,11 @@ def search(task: Task, protocol: Protocol, source: Source, trials: int, storage:
 
 
 def judged(folds: list[FoldData]) -> tuple[float, ...]:
-    """Train on each fold and return the means over folds on validation rows; test rows are not used."""
     lines = [measured(settled(fold), fold.validation) for fold in folds]
     return tuple(float(np.mean([line[name] for line in lines])) for name in OBJECTIVES)
 
 
 def changed(fold: FoldData, trial: Any) -> FoldData:
-    """Return a fold with the settings that a trial draws; cuts are fitted on its training rows only."""
     hidden = trial.suggest_categorical("hidden", ("10", "20", "50", "20-20"))
     made = with_settings(
         fold,

@@ -108,12 +108,10 @@ SPLIT = 0.9
 
 
 def has_protocol(task: Task, protocol: Protocol) -> bool:
-    """Test whether a task can be run under a protocol: `paper` has only the paper's own tasks."""
     return protocol == "clean" or task.scripts is not None
 
 
 def folds_of(task: Task, dataset: Dataset, protocol: Protocol, n_folds: int, seed: int) -> tuple[Fold, ...]:
-    """Return the folds of a task; under `paper` with one split, the same rows for every seed."""
     if protocol == "clean":
         return tuple(folds(dataset.labels, n_folds, seed=seed, groups=dataset.groups if task.grouped else None))
     if task.scripts is None:

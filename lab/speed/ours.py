@@ -39,7 +39,6 @@ def epoch(shape: Shape, shared_tail: bool) -> dict[str, float]:
 
 
 def extract(shape: Shape, weights: dict[str, Any]) -> dict[str, Any]:
-    """Explain all classes of the network that the reference uses, with the same cut of its outputs."""
     train, held = generate(shape)
     network = TorchExplain(hidden=shape.hidden).rebuilt(weights, train)
     begun = time.process_time()
@@ -49,7 +48,6 @@ def extract(shape: Shape, weights: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(formulas: Sequence[DNF | Complement], held: ConceptTable) -> dict[str, Any]:
-    """Return how many formulas were extracted, with their accuracy on held-out rows and their literals."""
     bits, targets = held.boolean(), held.targets()
     stated = [(i, formula) for i, formula in enumerate(formulas) if not formula.is_constant]
     right = [float((formula.evaluate(bits, held.names) == targets[:, i]).mean()) for i, formula in stated]

@@ -118,7 +118,6 @@ def reference(mode: str, shape: Shape, limit: float = 0, **arrays: Any) -> dict[
 
 
 def epochs(shape: Shape, repeats: int) -> list[Line]:
-    """Time epochs and their memory; CUB also with a tail that classes share, as in the reference."""
     tails = {False: "own heads", True: "shared tail"} if shape.name == "cub" else {False: "own heads"}
     lines = {
         (tail, key): Line(f"{name} {shape.name}, {words}", unit, bounds.get(shape.name))

@@ -142,7 +142,6 @@ def measure_sweep(source: Source, repeats: int) -> dict[str, Any]:
 
 
 def measure_gpu(repeats: int = 15) -> dict[str, Any]:
-    """Time training on a CUDA device: the first call and later ones, each with its goal in seconds."""
 
     def job(n: int, sizes: tuple[int, int, int], hidden: tuple[int, ...], epochs: int) -> Callable[[], object]:
         n_rows, n_concepts, n_classes = sizes
