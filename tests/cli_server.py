@@ -21,7 +21,7 @@ from contextlib import redirect_stderr, suppress
 STREAMS = 3
 LOADED = (
     "ibis.backends.duckdb", "matplotlib.backends.backend_svg", "openpyxl", "pyarrow.parquet", "sklearn.ensemble",
-    "sqlglot", "torch", "xlsxwriter", "logiclens.bench.runs.plan", "logiclens.cli.columns", "logiclens.cli.explain",
+    "sqlglot", "torch", "xlsxwriter", "logiclens.cli.columns", "logiclens.cli.explain",
     "logiclens.cli.models", "logiclens.cli.predict", "logiclens.cli.questions", "logiclens.cli.score",
     "logiclens.estimator.persistence", "logiclens.estimator.training", "logiclens.export.sql",
     "logiclens.export.xlsx", "logiclens.report.measurement", "logiclens.report.page", "logiclens.verify",
@@ -88,6 +88,7 @@ if __name__ == "__main__":
     for module in LOADED:
         importlib.import_module(module)
     from faults.injection import VARIABLE, Fault, install
+
     from logiclens.cli import main
 
     _, descriptor, command = sys.argv

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import logiclens
-from tests.scripts import ROOT, benchmark_script
 
-why_page = benchmark_script("why_page")
-DOCS = ROOT / "docs"
+DOCS = Path(__file__).parent.parent / "docs"
 PACKAGES = ["logiclens"] + [
     f"logiclens.{name}"
     for name in ("concepts", "estimator", "explain", "export", "formula", "metrics", "nn", "report", "train", "verify")
@@ -147,70 +145,3 @@ def test_each_word_is_defined_once():
     glossary = (DOCS / "glossary.md").read_text(encoding="utf-8")
     words = re.findall(r"^(\S.*)\n: ", glossary, re.MULTILINE)
     assert len(words) == len(set(words)) > 40
-
-
-# Side by side ------------------------------------------------------------------------------------------------------
-
-
-def runs(table: str, method: str, **other: Any) -> list[dict[str, Any]]:
-    """Two folds of a method on a table."""
-    told = {"rows": 10, "n_columns": 2, "majority": 0.6, "package": "1.0", "accuracy": 0.5, "macro_f1": 0.4,
-            "length": 3, "seconds": 0.1, "columns": ["age"], "conditions": ["age >= 60"]}  # fmt: skip
-    common = {"table": table, "method": method, **told, **other}
-    return [{**common, "fold": 0, "text": f"{method} says"}, {**common, "fold": 1, "text": None, "accuracy": 0.7}]
-
-
-LINES = [line for table in ("easy", "hard") for method in why_page.NAMES for line in runs(table, method)]
-
-
-def test_overlap_is_shared_members_over_all_members():
-    assert why_page.similarity([["a", "b"], ["b", "c"], ["a", "b"]]) == pytest.approx(100 * (1 / 3 + 1 + 1 / 3) / 3)
-    assert why_page.similarity([[], []]) == 100
-
-
-def test_figures_are_means_over_folds():
-    found = why_page.figures(LINES, "hard", "tree")
-    assert (found.accuracy, found.macro_f1, found.length, found.text) == (pytest.approx(60), 40, 3, "tree says")
-    assert (found.same_columns, found.same_conditions) == (100, 100)
-    without = why_page.figures(runs("easy", "ebm", conditions=None), "easy", "ebm")
-    assert without.same_conditions is None
-
-
-def test_the_page_prints_what_each_method_prints():
-    page = why_page.page(LINES)
-    assert all(page.count(f"```text\n{method} says\n```") == 2 for method in why_page.NAMES)
-    assert "| tree of depth 3 | 60.0 | 40.0 | 3.0 splits | 100% | 100% | 0.10 |" in page
-
-
-def test_the_page_says_where_a_constant_answer_is_better():
-    ours = runs("easy", "logiclens", majority=0.9)
-    others = [
-        line for method in why_page.NAMES if method != "logiclens" for line in runs("easy", method, accuracy=0.95)
-    ]
-    page = why_page.page(ours + others)
-    assert "Our rule is 22.5 points of accuracy behind the best. It is less accurate than a constant answer" in page
-    assert "less accurate than a constant answer, which" not in why_page.page(LINES[:12])
-
-
-def test_the_readme_gets_its_table_between_the_markers():
-    before = f"a\n{why_page.BEGIN}\nold\n{why_page.END}\nb\n"
-    after = why_page.readme_with(before, LINES)
-    assert after == f"a\n{why_page.BEGIN}\n\n{why_page.readme_table(LINES)}\n\n{why_page.END}\nb\n"
-    assert why_page.readme_with(after, LINES) == after
-    assert why_page.readme_with("no marker", LINES) == "no marker"
-    # A line of dashes, the methods, and the constant answer with what it is worth on both tables.
-    assert why_page.readme_table(LINES).count("\n| ") == 1 + len(why_page.NAMES) + 1
-    assert "\n| always the most frequent class | nothing | 60 · 60 | 37 · 37 |" in why_page.readme_table(LINES)
-
-
-def test_the_published_page_says_what_the_file_says():
-    lines = json.loads((ROOT / "benchmarks" / "results" / "side_by_side.json").read_text(encoding="utf-8"))
-    assert {(line["table"], line["method"], line["fold"]) for line in lines} == {
-        (table, method, fold)
-        for table in ("breast cancer", "German credit", "MIMIC-II")
-        for method in why_page.NAMES
-        for fold in range(5)
-    }
-    assert (DOCS / "why.md").read_text(encoding="utf-8") == why_page.page(lines)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert why_page.readme_with(readme, lines) == readme

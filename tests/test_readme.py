@@ -43,7 +43,7 @@ def test_make_targets_named_in_the_documents_exist():
         "docs/speed.md",
         "docs/comparison.md",
         "docs/why.md",
-        "benchmarks/README.md",
+        "lab/README.md",
     )
     for document in documents:
         for target in re.findall(r"\bmake ([a-z-]+)", (ROOT / document).read_text()):

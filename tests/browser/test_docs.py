@@ -12,10 +12,8 @@ from urllib.parse import urldefrag
 
 import pytest
 
-from tests.scripts import ROOT
-
 REPOSITORY = "https://github.com/logiclens/logiclens"
-SITE = ROOT / "docs" / "_build" / "html"
+SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 MAIN = ["getting_started", "guides", "why", "method", "results_overview", "glossary", "api", "faq", "contributing"]
 NARROW = {"width": 390, "height": 844}
 
@@ -94,7 +92,7 @@ def test_every_link_to_the_repository_names_a_file_of_it(page, site):
         for link in page.evaluate(LINKS):
             kind, _, path = urldefrag(link)[0].partition(f"{REPOSITORY}/")[2].partition("/main/")
             found += kind in ("blob", "tree")
-            if kind in ("blob", "tree") and not (ROOT / path).exists():
+            if kind in ("blob", "tree") and not (Path(__file__).parents[2] / path).exists():
                 missing.append((name, link))
     assert missing == []
     assert found > 5

@@ -31,8 +31,6 @@ COMMANDS = (
     "import",
     "report",
     "studio",
-    "toy",
-    "bench",
 )
 
 
@@ -67,7 +65,7 @@ def test_without_a_command_there_is_the_help():
     assert run.stdout == logiclens("--help").stdout
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("bench", "studio")])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "studio"])
 def test_every_command_has_examples_and_json(command):
     """Bench is a group, whose results are a table of its own; the studio answers in the browser."""
     run = logiclens(command, "--help")
@@ -102,7 +100,6 @@ def test_version():
         ("explain --folds 1", "--folds: "),
         ("explain --folds many", "--folds: "),
         ("explain --seed -1", "--seed: "),
-        ("toy --epochs 0", "--epochs: "),
         ("explain x.csv", "there is no file x.csv."),
         ("explain --target died", "--target is about a table, and without one the bundled example is explained"),
         ("explain --drop died", "--drop is about a table, and without one the bundled example is explained"),
@@ -179,7 +176,7 @@ def test_columns_that_cannot_be_what_they_are_asked_to_be(options, told, tmp_pat
     assert refused("explain", "p.csv", "--target", "died", *options, cwd=tmp_path).startswith(told)
 
 
-# The bundled example and the toy ----------------------------------------------------------------------------------
+# The bundled example ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,24 +207,6 @@ def test_folds_print_the_six_metrics_and_the_sheet(bundled, target, classes, tmp
     # One formula, and the other class is the rest.
     assert run.stdout.count("   (otherwise)\n") == 1
     assert {metric["name"]: metric["value"] for metric in told["metrics"]}["model accuracy"] > 85
-
-
-def test_toy_draws_four_figures_and_prints_formulas_and_counts(tmp_path):
-    run = logiclens("toy", "--epochs", "20", "--seeds", "1", "--out", "figures", "--json", "toy.json", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    told = json.loads((tmp_path / "toy.json").read_text())
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {Path(name).name for name in told["figures"]}
-    for name in told["figures"]:
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    assert run.stdout.count("∀x: ") == 8
-    assert re.search(r"search +\d of 1", run.stdout)
-    assert told["seeds"][0]["seed"] == 0
-
-
-def test_toy_into_a_file_is_one_sentence(tmp_path):
-    (tmp_path / "taken").write_text("x")
-    message = refused("toy", "--epochs", "1", "--seeds", "1", "--out", tmp_path / "taken")
-    assert message.startswith("cannot write into")
 
 
 # Terminals and pipes ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Cross-validation on unseen rows, and the paper's toy problem."""
+"""Cross-validation on unseen rows."""
 
 from __future__ import annotations
 
@@ -6,36 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from logiclens.bench.runs import toy
 from logiclens.concepts.splits import folds
-from logiclens.errors import LogicLensWarning
 from logiclens.estimator import EntropyClassifier
 from logiclens.estimator.cross_validation import cross_validate, summarise
 from logiclens.formula import DNF
-
-
-def test_toy_table_is_the_papers():
-    table = toy.table()
-    rows, labels = table.values, table.labels
-    assert rows.shape == (8, 4)
-    assert (labels[:, 0] == (rows[:, 0] != rows[:, 1])).all()
-    assert (labels[:, 2] == (rows[:, 2] + rows[:, 3] > 0)).all()
-    assert (labels[:, 1] == 1 - labels[:, 0]).all()
-    assert (labels[:, 3] == 1 - labels[:, 2]).all()
-    for truth, column in zip(toy.TRUTH, labels.T, strict=True):
-        assert (truth.evaluate(table.boolean(), table.names) == column).all()
-
-
-def test_recovered_counts_formulas_by_meaning():
-    with pytest.warns(LogicLensWarning, match="(never|always) predicts"):
-        run = toy.train_c(0, epochs=1)
-    assert run.recovered("search") < 4
-
-
-@pytest.mark.slow
-def test_toy_model_c_recovers_the_formulas_by_the_search():
-    runs = [toy.train_c(seed) for seed in (0, 1)]
-    assert all(run.recovered("search") == 4 for run in runs)
 
 
 def test_folds_report_the_metrics_of_unseen_rows():

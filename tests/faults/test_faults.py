@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 
 from logiclens import storage
-from logiclens.bench.runs.results import read_results
 from logiclens.estimator import EntropyClassifier
 from logiclens.export import to_xlsx
 from logiclens.formula import RuleSet
@@ -274,57 +273,3 @@ def test_what_an_explanation_writes_is_old_or_new(tmp_path, place, engine, most)
     outputs = ("--save", "model", "--report", "page.html")
     writer = Writer(root, place, command(*arguments, *outputs, cwd=root))
     assert check_every_fault(writer, tmp_path / "log", every_kind=False, most=most) > (most or 20) - 2
-
-
-# Programs that go on where they were ------------------------------------------------------------------------------
-
-
-def check_goes_on(writer: Writer, log: Path, check: Callable[[], None], faults: slice) -> None:
-    """Let some calls go wrong: what is there can be read, and the next start completes it without a trace of the first.
-
-    These programs write the time that they took, so that only names and what `check` reads are compared.
-    """
-    calls = writer.calls(log)
-    names = set(state(writer.root))
-    for at in range(len(calls))[faults]:
-        kind = KINDS[at % len(KINDS)]
-        writer.start()
-        code, said = writer.run(Fault(kind, writer.root, at))
-        where = f"{kind} at call {at}, {calls[at]}: {said}"
-        check_said(kind, code, said, where)
-        code, said = writer.run(None)
-        assert code == 0, where + said
-        assert set(state(writer.root)) == names, where
-        check()
-
-
-BENCHES = {
-    "run": ("bench", "iris", "--methods", "tree-2,oner", "--folds", 2),
-    "sweep": ("bench", "sweep", "iris", "--taus", "0.6,1", "--lambdas", "0.001", "--folds", 2),
-    "study": ("bench", "sweep", "iris", "--search", "optuna", "--trials", 2),
-}
-
-
-GOES_ON = [
-    ("run", slice(4, None, 20)),
-    pytest.param("run", slice(None, None, 2), marks=pytest.mark.slow),
-    # A sweep writes by the same calls as a run, and takes longer.
-    pytest.param("sweep", slice(None, None, 4), marks=pytest.mark.slow),
-    pytest.param("study", slice(None), marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("name", "faults"), GOES_ON)
-def test_a_bench_goes_on_where_it_was(tmp_path, name, faults):
-    root, before = tmp_path / "root", tmp_path / "before"
-    (before / "tmp").mkdir(parents=True)
-    run = command(*BENCHES[name], "--jobs", 1, "--out", "out", cwd=root)
-    writer = Writer(root, before, run)
-
-    def check() -> None:
-        if name == "study":
-            return
-        found = read_results(root / "out")
-        assert len({line.run for line in found}) == sum(line.metric == "status" for line in found) == 4
-
-    check_goes_on(writer, tmp_path / "log", check, faults)

@@ -21,15 +21,10 @@ from logiclens.explain import explain_all
 from logiclens.formula import DNF, Complement, Cube, Literal, Predicate, Rule, RuleSet, parse
 from logiclens.formula.date_parts import DatePart
 from logiclens.formula.english import TableFacts, cube_words
-from logiclens.nn import EntropyNet
 from logiclens.render.figures import (
-    heat_map,
-    network_diagram,
-    new_figure,
     plot_history,
     plot_pareto,
     plot_relevance,
-    save_png,
     short_names,
 )
 from logiclens.train import History
@@ -57,34 +52,6 @@ def test_history_is_drawn_with_the_kept_epoch(validation):
     assert drawn.get_ydata().tolist() == [0.9, 0.5, 0.4]
     kept = next(line for line in axes.lines if line.get_label() == "kept epoch")
     assert kept.get_xdata()[0] == 1
-
-
-def test_heat_map_writes_every_number_and_no_minus_zero():
-    figure = heat_map(np.array([[-0.001, 1.0], [-2.0, 0.5]]), ["r1", "r2"], ["c1", "c2"], "title")
-    axes = figure.axes[0]
-    assert [text.get_text() for text in axes.texts] == ["0.00", "1.00", "-2.00", "0.50"]
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["c1", "c2"]
-
-
-def test_network_diagram_shades_inputs_by_relevance():
-    network = EntropyNet(3, 2, (4, 2))
-    figure = network_diagram(network, ["a", "b", "c"], ["no", "yes"], ["first", "second"])
-    relevance = network.entropy.relevance().detach().numpy()
-    for head, axes in enumerate(figure.axes):
-        inputs = axes.collections[3].get_facecolors()[:, 0]
-        assert inputs == pytest.approx(1 - relevance[head], abs=1e-6)
-    assert [axes.get_title() for axes in figure.axes] == ["first", "second"]
-
-
-def test_an_interrupted_save_leaves_no_file(tmp_path):
-    class Interrupted:
-        def savefig(self, file, **_):
-            file.write(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        save_png(Interrupted(), tmp_path / "figure.png")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_bar_fills_with_the_share():
@@ -170,7 +137,7 @@ def test_names_beside_the_bars_do_not_overlap(names):
 
 
 def test_a_crowd_of_names_is_seen_to_overlap():
-    axes = plot_relevance({"k": {f"c{i}": 1.0 for i in range(15)}}, {"k": []}, new_figure(3, 1).add_subplot())
+    axes = plot_relevance({"k": {f"c{i}": 1.0 for i in range(15)}}, {"k": []}, Figure(figsize=(3, 1)).add_subplot())
     assert overlaps(axes)
 
 
@@ -353,7 +320,7 @@ def test_several_labels_a_row_are_drawn(table):
 
 
 def test_everything_can_be_drawn_on_axes_that_are_given(model):
-    given_axes = new_figure(6, 4).add_subplot()
+    given_axes = Figure(figsize=(6, 4)).add_subplot()
     explanation = model.explain()
     for draw in (model.plot_relevance, model.plot_history, model.plot_pareto):
         assert draw(ax=given_axes) is given_axes

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 import typer
 
 from logiclens import __version__
-from logiclens.cli.bench_commands import bench_app
 from logiclens.cli.options import (
     CHANGE,
     FOLDER,
@@ -436,20 +435,13 @@ A saved model is applied, measured, asked, compared and carried elsewhere:
 The printed rules are the model, and anyone can check that:
   logiclens verify model
 
-\b
-Methods are compared on the same folds:
-  logiclens bench --quick --data DATA --out quick
-
-`logiclens COMMAND --help` explains a command. Every command except bench takes --json FILE (- is standard output) to
+`logiclens COMMAND --help` explains a command. Every command takes --json FILE (- is standard output) to
 write its result for other programs.
 Results go to standard output. Notes go to standard error, and so does a progress bar if it is a terminal.
 
 Exit codes: 0 success; 1 the answer is no (verify and check: refuted, diff: an answer changed); 2 an error that you
 can fix, explained in one sentence; 130 stopped by Ctrl-C, with no half-written file left behind.""",
 )
-
-
-app.add_typer(bench_app, name="bench")
 
 
 @app.callback(invoke_without_command=True)
@@ -1004,25 +996,3 @@ def studio(
     from logiclens.cli.studio import run_studio
 
     run_studio(data, port=port, work=work, browser=browser)
-
-
-@app.command(cls=Command, short_help="Repeat the paper's toy comparison of the entropy loss with L1.")
-def toy(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the four PNG files.")] = Path("toy"),
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="Number of random seeds for model C.")] = 5,
-    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Training epochs; the paper uses 18000.")] = 18_000,
-    json: Json = None,
-    quiet: Quiet = False,
-) -> None:
-    """Repeat the paper's toy comparison of the entropy loss with L1.
-
-    Trains models A (plain layer, L1), B (entropy layer, L1) and C (entropy layer, entropy loss), draws their heat maps
-    and the network C, prints C's four formulas, and counts over seeds how many recover the truth.
-
-    \b
-    Example:
-      logiclens toy --out figures --seeds 5
-    """
-    from logiclens.cli.bench import run_toy
-
-    run_toy(out=out, n_seeds=seeds, epochs=epochs, json=json, quiet=quiet)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from logiclens.errors import quoted
 from logiclens.export.registry import FORMATS
@@ -40,16 +40,6 @@ class Command(TyperCommand):
         for title in sorted(sections, key=lambda title: (title == "Options", title != "Arguments")):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
-
-
-class WithDefault(TyperGroup):
-    """A group of commands with the default command `run`: `bench mimic2` means `bench run mimic2`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert `run` unless another command or help is requested."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
 
 
 TARGET, RULES, MEASURING = "Target", "Rules", "Measuring"

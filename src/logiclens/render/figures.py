@@ -6,27 +6,22 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 import numpy as np
-from numpy.typing import NDArray
 
 from logiclens.errors import LogicLensError, quoted
 from logiclens.formula.dnf import DNF
 from logiclens.formula.english import category_unions, union_words
 from logiclens.formula.packed_rows import PackedRows
 from logiclens.formula.rules import DecisionRules
-from logiclens.storage import open_whole
 from logiclens.words import percent
 
 if TYPE_CHECKING:
     # Drawing rules needs no torch.
     from matplotlib.axes import Axes as Axes
-    from matplotlib.figure import Figure
 
-    from logiclens.nn.layers import EntropyNet
     from logiclens.train.config import History
 
 MOST_BARS = 15
@@ -45,13 +40,6 @@ MOST_INSIDE = 4
 """With more curves than this, the legend stands beside the axes."""
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Return a figure that needs no screen and does not touch the caller's pyplot state."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure of pyplot, which `plt.show()` and notebooks display."""
     import matplotlib.pyplot as plt
@@ -67,50 +55,6 @@ def checked_axes(axes: Axes | None) -> Axes | None:
     if axes is not None and not isinstance(axes, Axes):
         raise LogicLensError(f"ax must be axes of Matplotlib, such as plt.gca(), got {quoted(axes)}.")
     return axes
-
-
-def heat_map(matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], title: str) -> Figure:
-    """Draw a matrix with its numbers; 0 is white, and the scale is symmetric if there are negative entries."""
-    figure = new_figure(1.8 + 0.8 * len(columns), 1.4 + 0.32 * max(len(rows), 4))
-    axes = figure.add_subplot()
-    limit = max(float(np.abs(matrix).max()), 1e-12)
-    signed = bool((matrix < 0).any())
-    image = axes.imshow(
-        matrix, aspect="auto", cmap="RdBu_r" if signed else "Greys", vmin=-limit if signed else 0.0, vmax=limit
-    )
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_title(title)
-    for (r, c), value in np.ndenumerate(matrix):
-        dark = abs(value) > 0.6 * limit
-        # + 0.0 turns a rounded −0.00 into 0.00.
-        axes.text(
-            c,
-            r,
-            f"{round(value, 2) + 0.0:.2f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if dark else "black",
-        )
-    figure.colorbar(image, ax=axes)
-    return figure
-
-
-def network_diagram(
-    network: EntropyNet, concepts: Sequence[str], classes: Sequence[str], captions: Sequence[str]
-) -> Figure:
-    """Draw every head as layers of neurons, with inputs shaded by relevance (1 is black) and edges by weight."""
-    n_heads = len(classes)
-    n_columns = min(2, n_heads)
-    n_rows = -(-n_heads // n_columns)
-    figure = new_figure(6.5 * n_columns, 4.2 * n_rows)
-    relevance = network.entropy.relevance().detach().double().numpy()
-    for head in range(n_heads):
-        axes = figure.add_subplot(n_rows, n_columns, head + 1)
-        _draw_head(axes, _head_weights(network, head), relevance[head], concepts, classes[head])
-        axes.set_title(captions[head], fontsize=10)
-    return figure
 
 
 def plot_history(history: History, axes: Axes | None = None) -> Axes:
@@ -305,12 +249,6 @@ def plot_rules(rules: DecisionRules, rows: PackedRows, axes: Axes | None = None)
     return axes
 
 
-def save_png(figure: Figure, path: Path) -> None:
-    """Write a figure as a PNG file."""
-    with open_whole(path) as file:
-        figure.savefig(file, format="png", dpi=150)
-
-
 def _on_two_lines(line: str) -> str:
     """Break a long name where it was shortened, or else at the blank nearest to its middle."""
     if _width(line) <= LINE:
@@ -390,49 +328,3 @@ def _width(line: str) -> int:
 def _fitting(line: str, width: int) -> int:
     """Return how many letters of the beginning of a line fit into a width."""
     return sum(place <= width for place in accumulate(map(_width, line)))
-
-
-def _head_weights(network: EntropyNet, head: int) -> list[NDArray[np.float64]]:
-    """Return the weight matrices `[out, in]` of one head, from concepts to output."""
-    matrices = [network.entropy.weight[head]]
-    for layer in network.tail:
-        weight = getattr(layer, "weight", None)
-        if weight is not None:
-            matrices.append(weight[head] if weight.ndim == 3 else weight)
-    return [matrix.detach().double().numpy() for matrix in matrices]
-
-
-def _draw_head(
-    axes: Any,
-    matrices: list[NDArray[np.float64]],
-    relevance: NDArray[np.float64],
-    concepts: Sequence[str],
-    klass: str,
-) -> None:
-    from matplotlib.collections import LineCollection
-
-    sizes = [matrices[0].shape[1], *(matrix.shape[0] for matrix in matrices)]
-    places = [np.linspace(1, 0, size + 2)[1:-1] for size in sizes]
-    for layer, matrix in enumerate(matrices):
-        # What flows along an edge of the first layer is the weight times the relevance of its concept.
-        flow = np.abs(matrix * relevance) if layer == 0 else np.abs(matrix)
-        shade = flow / max(float(flow.max()), 1e-12)
-        ends = [
-            [(layer, places[layer][i]), (layer + 1, places[layer + 1][o])]
-            for o in range(matrix.shape[0])
-            for i in range(matrix.shape[1])
-        ]
-        axes.add_collection(
-            LineCollection(ends, colors=[(0, 0.3, 0.6, 0.7 * s) for s in shade.ravel()], linewidths=0.8)
-        )
-    for layer, place in enumerate(places):
-        fill = 1 - relevance if layer == 0 else np.ones(len(place))
-        axes.scatter(
-            np.full(len(place), layer), place, s=160 if layer == 0 else 40, zorder=2,
-            c=np.repeat(fill[:, None], 3, axis=1), edgecolors="black",
-        )  # fmt: skip
-    for concept, place, share in zip(concepts, places[0], relevance, strict=True):
-        axes.text(-0.12, place, f"{concept}  {share:.2f}", ha="right", va="center", fontsize=9)
-    axes.text(len(matrices) + 0.1, places[-1][0], klass, ha="left", va="center", fontsize=11)
-    axes.set_xlim(-0.9, len(matrices) + 0.5)
-    axes.axis("off")
