@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from lab.peers.learner import Learned, answer_formulas, class_numbers, unlearned
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.formula.minimisation import row_bits
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 Layers = tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
 """Weights `[out, in]` and biases `[out]` of each layer of one network."""

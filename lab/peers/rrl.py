@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from lab.peers.learner import Learned, answer_formulas, class_numbers, unlearned
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 EPSILON = 1e-10
 """ε: the value of a factor of 0, so that its logarithm exists."""

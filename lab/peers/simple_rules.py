@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from lab.peers.learner import Learned, class_numbers, class_weights_of_rows, firing, together, unlearned
-from logiclens.concepts.concept_table import ConceptTable
+from logiclens.concepts.concept_table import ConceptTable, class_factors
 from logiclens.explain.candidates import best_literal
 from logiclens.formula.dnf import DNF, Cube, Literal
-from logiclens.train.loss import class_factors
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from logiclens.errors import LogicLensError, MissingPackage
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.text import parse
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.config import SMALL_WORK
+from logiclens.train.threads import SMALL_WORK
 
 PEER = Path(__file__).with_name("torch_explain_peer.py")
 VARIABLE = "LOGICLENS_TORCH_EXPLAIN"

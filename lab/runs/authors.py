@@ -22,7 +22,7 @@ from lab.peers.learner import class_numbers
 from lab.runs.tasks import NetworkSettings
 from logiclens.concepts.concept_table import ConceptTable
 from logiclens.errors import LogicLensError
-from logiclens.explain.reading import read
+from logiclens.explain.forward import read
 from logiclens.formula.counted_rows import distinct
 from logiclens.formula.dnf import DNF, Cube, Literal
 from logiclens.formula.minimisation import COMPLETE_CONCEPTS, minimise_complete, row_bits, simplify
@@ -31,7 +31,7 @@ from logiclens.metrics.scores import macro_f1_of_counts
 from logiclens.nn.encoders import device_of
 from logiclens.nn.functional import entropy_logic_loss
 from logiclens.nn.layers import EntropyNet
-from logiclens.train.config import threads_for
+from logiclens.train.threads import threads_for
 
 ENCODER: dict[str, Any] = {"hidden": (100, 50), "temperature": 5_000.0, "penalty_weight": 0.0}
 """Settings of the first network of a cascade."""

@@ -16,7 +16,7 @@ from lab.runs.authors import Aggregation, aggregate_as_authors, train_as_authors
 from lab.runs.fold_data import HIDDEN, FoldData, prepared_inputs
 from logiclens import EntropyClassifier, explain_all
 from logiclens.concepts.concept_table import ConceptTable
-from logiclens.explain.reading import read
+from logiclens.explain.forward import read
 from logiclens.formula.dnf import DNF
 from logiclens.nn import EntropyNet
 from logiclens.nn.bottleneck import ConceptBottleneck

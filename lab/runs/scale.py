@@ -91,7 +91,7 @@ def count(pattern: str, threads: int, engine: str) -> Callable[[], int]:
     classes, n_of_class = classes_of(table, "y")
     names = [name for name in table.columns if name != "y"]
     with kept(table, [*names, "y"]) as rows:
-        cuts = Booleaniser().fit_tallies(list(tallies(rows, names, "y", classes, n_of_class)))
+        cuts = Booleaniser().fit_tallies(list(tallies(rows, names, float(n_of_class.sum()))))
     return lambda: len(count_rows(table, cuts.cutting_, "y", classes))
 
 
