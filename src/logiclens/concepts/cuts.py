@@ -238,9 +238,8 @@ class Tally:
         values = column.values[~gone]
         histogram, counts = None, None
         if column.is_nominal:
-            counts = np.bincount(column.places[~gone], weight[~gone], minlength=len(column.categories)).astype(
-                np.float64
-            )
+            n_categories = len(column.categories)
+            counts = np.bincount(column.places[~gone], weight[~gone], n_categories).astype(np.float64)
         else:
             histogram = Histogram.of(column.numbers, weight)
         # pandas stores whole numbers as floats if a value is missing.

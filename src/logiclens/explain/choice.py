@@ -192,9 +192,9 @@ def _options(rows: LearningRows, config: SearchConfig) -> list[int]:
 
 
 def _is_better(other: Sequence[Trial], trials: Sequence[Trial]) -> bool:
-    """Return whether the formulas of the other class are better by more than one standard error."""
+    """Return whether the formulas of the other class are better by more than a point and more than an error."""
     first, second = trials[len(FIRST_PRICES)], other[len(FIRST_PRICES)]
-    return second.score - first.score > error_of_gain(second, first)
+    return second.score - first.score > max(GAIN, error_of_gain(second, first))
 
 
 def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: SearchConfig) -> Choice:

@@ -565,6 +565,8 @@ def recurrence_words(count: int, total: int, drawn: str = "") -> str:
     >>> recurrence_words(7, 10), recurrence_words(3, 10, "bags")
     ('found again in 7 of 10', 'found again in only 3 of 10 bags, less than half')
     """
+    if not count:
+        return f"found again in none of {total} {drawn}".rstrip()
     times = f"{count} of {total} {drawn}".rstrip()
     return f"found again in {times}" if recurs(count, total) else f"found again in only {times}, less than half"
 
