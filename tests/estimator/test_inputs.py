@@ -278,13 +278,13 @@ def test_cross_validation_checks_what_it_is_given(given, message):
 # Fidelity ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("set_aside", "most", "rows"), [(0.0, 1, "training rows"), (0.4, None, "held-out rows")])
-def test_rules_that_hardly_match_the_network_are_told(set_aside, most, rows):
+@pytest.mark.parametrize(("set_aside", "rows"), [(0.0, "training rows"), (0.4, "held-out rows")])
+def test_rules_that_hardly_match_the_network_are_told(set_aside, rows):
     rng = np.random.default_rng(1)
     noise = pd.DataFrame(rng.normal(size=(150, 40)), columns=[f"x{i}" for i in range(40)])
     labels = np.where(rng.random(150) < 0.5, "a", "b")
     with pytest.warns(LogicLensWarning, match=f"the rules decide as the network does on only [0-9]+% of .* {rows}"):
-        model = EntropyClassifier(exact=False, epochs=20, set_aside=set_aside, max_literals=most).fit(noise, labels)
+        model = EntropyClassifier(exact=False, epochs=20, set_aside=set_aside, max_literals=1).fit(noise, labels)
     assert any("so they hardly explain it" in note for note in model.explain().notes)
 
 
