@@ -88,7 +88,7 @@ bench-exact: setup
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/minimiser.py
 
-# The defaults beside trees on small tables (needs LOGICLENS_DATA), a committee beside boosted trees, growth with rows, the report, import times.
+# The defaults beside trees on small tables (needs LOGICLENS_DATA), growth with rows, the report, import times.
 bench-table: setup
 	$(BIN)/python benchmarks/defaults.py
 	$(BIN)/python benchmarks/sight.py
