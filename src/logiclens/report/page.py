@@ -620,8 +620,8 @@ def standing(result: Result) -> str:
     if len(proved) == len(classes):
         return (
             "The rules are the model: for every class it is proved that the network compiled from them answers as they "
-            "do, on every combination of the conditions. That does not make them right; the numbers below say how often "
-            "they are."
+            "do, on every combination of the conditions. That does not make them right; the numbers below say how "
+            "often they are."
         )
     if proved:
         rest = [entry.name for entry in classes if entry.certified is None]
