@@ -24,6 +24,8 @@ from logiclens.tables.frames import Column
 
 LOWER_PRICE = 0.25
 """The formulas whose thresholds are moved are searched at this share of the price, so that no literal is missed."""
+SURE = 2.0
+"""How much more than the threshold the spared errors must cost to write down: the best of all thresholds is taken."""
 ROUNDS = 4
 """Maximum number of passes over all thresholds of a formula."""
 
@@ -126,7 +128,8 @@ class _Formula:
         moved = others | (where & ((numbers >= values[apart[best]]) ^ negated))
         before, after = (float(no[fires].sum() + yes[~fires].sum()) for fires in (gridded, moved))
         total = float(yes.sum() + no.sum())
-        if _cost_of_errors(before, total) - _cost_of_errors(after, total) <= math.log(len(np.unique(numbers))):
+        spared = _cost_of_errors(before, total) - _cost_of_errors(after, total)
+        if spared <= SURE * math.log(len(np.unique(numbers))):
             return None
         return float(values[apart[best] - 1]), float(values[apart[best]])
 
