@@ -80,7 +80,6 @@ $(REFERENCE)/.ready: constraints.txt
 	$(REFERENCE)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch_explain==1.5.1
 	touch $(REFERENCE)/.ready
 
-<<<<<<< HEAD
 # The paper's tables and figures beside every peer, and every page with figures, from lab/results (data files in the folder
 # that LOGICLENS_DATA names; images need a GPU). It goes on where it was stopped; lab/README.md lists each experiment alone.
 paper: setup reference
@@ -91,75 +90,6 @@ paper: setup reference
 	$(BIN)/python -m lab side-by-side
 	$(BIN)/python -m lab speed
 	$(BIN)/python -m lab pages
-=======
-# What exact mode costs, how fast heads are proved and formulas evaluated; the first needs LOGICLENS_DATA.
-bench-exact: setup
-	$(BIN)/python benchmarks/exact_accuracy.py
-	$(BIN)/python benchmarks/million.py
-	$(BIN)/python benchmarks/throughput.py
-	$(BIN)/python benchmarks/minimiser.py
-
-# The defaults beside trees on small tables (needs LOGICLENS_DATA), growth with rows, the report, import times.
-bench-table: setup
-	$(BIN)/python benchmarks/defaults.py
-	$(BIN)/python benchmarks/sight.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/startup.py
-
-# Planted formulas: is the truth found? And is there a table on which a simple peer dominates our rules? Both need
-# LOGICLENS_DATA and go on where they were stopped.
-bench-planted: setup
-	$(BIN)/python benchmarks/planted.py --seeds-from 500 --json benchmarks/results/planted.json
-	$(BIN)/python benchmarks/truth_page.py
-
-bench-domination: setup
-	$(BIN)/python benchmarks/domination.py --json benchmarks/results/domination.json
-	$(BIN)/python benchmarks/truth_page.py
-
-# Each part of the defaults changed alone, into benchmarks/results and docs/ablation.md (needs LOGICLENS_DATA).
-# It goes on where it was stopped.
-bench-ablation: setup
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ablation.py --json benchmarks/results/ablation.json
-	$(BIN)/python benchmarks/ablation_page.py
-
-# Five other ways to explain a table beside ours, into benchmarks/results and docs/why.md (needs LOGICLENS_DATA).
-bench-side-by-side: setup
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/side_by_side.py
-	$(BIN)/python benchmarks/why_page.py
-
-# Counting in engines beside a plain GROUP BY, pandas and polars, into benchmarks/results and docs/scale.md; an hour, and 4 GB of disk.
-bench-scale: setup
-	$(BIN)/python benchmarks/scale.py --few 1e6 1e7 1e8 --measured 1e6 1e7 --worst 1e6 --spark 1e6 1e7 1e8 \
-	  --json benchmarks/results/scale.json
-	$(BIN)/python benchmarks/scale_page.py
-
-# Changes of the checker and of storage, one place at a time: do their tests notice? Into benchmarks/results/mutation.json.
-bench-mutation: setup
-	$(BIN)/python benchmarks/mutation.py src/logiclens/verify/*.py --tests tests/verify src/logiclens/verify --slowest 0.15
-	$(BIN)/python benchmarks/mutation.py src/logiclens/storage.py --tests tests/test_storage.py src/logiclens/storage.py
-
-# The paper's tables and figures beside every peer, into benchmarks/results (needs LOGICLENS_DATA; images need a GPU).
-# It goes on where it was stopped; a new run needs an empty folder.
-RESULTS ?= benchmarks/results
-bench-paper: setup reference
-	$(BIN)/logiclens bench --protocol both --limit 600 --out $(RESULTS)
-	$(BIN)/logiclens bench sweep vdem --protocol both --out $(RESULTS)
-	$(BIN)/logiclens bench toy --protocol both --out $(RESULTS)
-	$(BIN)/logiclens bench report $(RESULTS)
-	$(BIN)/python benchmarks/results_page.py
-
-# Everything about speed beside torch_explain, trees and rule learners, into benchmarks/results/speed.{json,md,svg,png};
-# real tables need LOGICLENS_DATA, images among them their predicted concepts: CONCEPTS=folder.
-bench-speed: setup reference
-	$(BIN)/python benchmarks/bench_speed.py $(if $(CONCEPTS),--concepts $(CONCEPTS))
-
-# Instructions of six fixed jobs beside the committed baseline: fails where one grew by more than 10% (needs valgrind).
-bench-check: setup
-	$(BIN)/python benchmarks/instructions.py
-
-bench-baseline: setup
-	$(BIN)/python benchmarks/instructions.py --write
->>>>>>> wD
 
 clean:
 	rm -rf $(VENV) $(REFERENCE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/_build docs/generated
