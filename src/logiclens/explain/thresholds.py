@@ -1,8 +1,9 @@
 """Cuts off the round grid: where a formula needs one, and shows that it does. The estimator uses `sharper_cuts`.
 
 The grid is chosen without labels. When the formulas are learned, each of their thresholds is moved on the raw column to
-where the formula scores best with all else fixed. A moved threshold becomes a cut if it earns what a literal must earn,
-or a tenth of what the formula lacks, and if the errors that it spares cost more to write down than the threshold.
+where the formula scores best with all else fixed, and cubes get the threshold that they lack. A threshold becomes a cut
+if it earns what a literal must earn, or a tenth of what the formula lacks, and if the errors that it spares cost more
+to write down than the threshold.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logiclens.concepts.booleaniser import Cutting
-from logiclens.explain.candidates import Codes, SearchRows
+from logiclens.explain.candidates import SearchRows
 from logiclens.explain.choice import Choice, LearnedRules
 from logiclens.explain.length import LACK, PRICE, SearchConfig, formula_search
 from logiclens.explain.search_table import LearningRows
@@ -54,74 +55,106 @@ def sharper_cuts(
 
 
 @dataclass(eq=False)
+class _Condition:
+    """A literal on the raw rows: its column if its threshold can move, and where it holds, now and on the grid."""
+
+    column: Column | None
+    negated: bool
+    holds: NDArray[np.bool_]
+    on_grid: NDArray[np.bool_]
+    gap: tuple[float, float] | None = None
+
+    def move(self, gap: tuple[float, float], numbers: NDArray[np.float64]) -> None:
+        """Put the threshold between two values."""
+        self.gap, self.holds = gap, (numbers >= gap[1]) ^ self.negated
+
+
+@dataclass(eq=False)
 class _Formula:
-    """A formula on the raw rows; `fires[k][place]` says where a literal of a cube holds."""
+    """A formula on the raw rows, and the columns that it may have thresholds on."""
 
     rows: SearchRows
-    cubes: tuple[Codes, ...]
-    fires: list[list[NDArray[np.bool_]]]
-    columns: Mapping[int, Column]
+    cubes: list[list[_Condition]]
+    columns: Mapping[str, Column]
 
     @classmethod
     def of(cls, choice: Choice, rows: LearningRows, cutting: Cutting, columns: Mapping[str, Column]) -> _Formula:
         table = rows.table
-        used = sorted({code >> 1 for cube in choice.cubes for code in cube})
-        bits = table.boolean()[:, [table.names.index(choice.names[place]) for place in used]]
-        holds = dict(zip(used, bits.T, strict=True))
-        fires = [[holds[code >> 1] ^ bool(code & 1) for code in cube] for cube in choice.cubes]
-        movable = {}
-        for place in used:
-            predicate = cutting.predicates.get(choice.names[place])
-            if predicate is not None and predicate.operator == ">=" and predicate.column in columns:
-                movable[place] = columns[predicate.column]
-        return cls(rows.uncounted(choice.klass), choice.cubes, fires, movable)
+        bits, places = table.boolean(), {name: place for place, name in enumerate(table.names)}
+
+        def condition(code: int) -> _Condition:
+            name, negated = choice.names[code >> 1], bool(code & 1)
+            predicate, holds = cutting.predicates.get(name), bits[:, places[name]] ^ negated
+            column = None
+            if predicate is not None and predicate.operator == ">=":
+                column = columns.get(predicate.column)
+            return _Condition(column, negated, holds, holds)
+
+        return cls(rows.uncounted(choice.klass), [[condition(code) for code in cube] for cube in choice.cubes], columns)
 
     def sharpened(self) -> list[tuple[str, Scalar]]:
-        """Return the columns and thresholds of the literals that are better off the grid."""
-        on_grid = [list(literals) for literals in self.fires]
-        gaps: dict[tuple[int, int], tuple[float, float]] = {}
+        """Return the columns and thresholds of conditions that are better off the grid."""
         for _ in range(ROUNDS):
-            before = dict(gaps)
-            for k, cube in enumerate(self.cubes):
-                for place, code in enumerate(cube):
-                    if code >> 1 not in self.columns:
-                        continue
-                    gap = self._better(k, place, on_grid[k][place])
-                    if gap is None:
-                        continue
-                    numbers = self.columns[code >> 1].numbers
-                    self.fires[k][place] = (numbers >= gap[1]) ^ bool(code & 1)
-                    gaps[k, place] = gap
-            if gaps == before:
+            if not (self._moved() or self._grown()):
                 break
-        sharper = []
-        for (k, place), (low, high) in gaps.items():
-            column = self.columns[self.cubes[k][place] >> 1]
-            sharper.append((column.name, KINDS[column.kind].threshold(low, high)))
-        return sharper
+        every = [condition for cube in self.cubes for condition in cube]
+        return [
+            (condition.column.name, KINDS[condition.column.kind].threshold(*condition.gap))
+            for condition in every
+            if condition.column is not None and condition.gap is not None
+        ]
 
-    def _better(self, k: int, place: int, on_grid: NDArray[np.bool_]) -> tuple[float, float] | None:
+    def _moved(self) -> bool:
+        """Move each threshold once; return whether one has moved."""
+        has_moved = False
+        for cube in self.cubes:
+            for condition in cube:
+                gap = None if condition.column is None else self._better(cube, condition, condition.column)
+                if gap is not None and gap != condition.gap and condition.column is not None:
+                    condition.move(gap, condition.column.numbers)
+                    has_moved = True
+        return has_moved
+
+    def _grown(self) -> bool:
+        """Give each cube the condition that it lacks most, if one pays; return whether one did."""
+        has_grown = False
+        for cube in self.cubes:
+            for column in self.columns.values():
+                for negated in (False, True):
+                    if any(one.column is column and one.negated == negated for one in cube):
+                        continue
+                    nothing = np.ones(len(column.numbers), dtype=np.bool_)
+                    condition = _Condition(column, negated, nothing, nothing)
+                    gap = self._better(cube, condition, column)
+                    if gap is not None:
+                        condition.move(gap, column.numbers)
+                        cube.append(condition)
+                        has_grown = True
+        return has_grown
+
+    def _better(self, cube: list[_Condition], moving: _Condition, column: Column) -> tuple[float, float] | None:
         """Return the values between which one threshold is best with all else fixed; None if the grid is as good."""
-        others = np.zeros(len(on_grid), dtype=np.bool_)
-        for at, literals in enumerate(self.fires):
-            if at != k:
-                others |= np.logical_and.reduce(literals)
-        rest = [literal for at, literal in enumerate(self.fires[k]) if at != place]
-        where = np.logical_and.reduce(rest) & ~others if rest else ~others
-        negated = bool(self.cubes[k][place] & 1)
-        numbers = self.columns[self.cubes[k][place] >> 1].numbers
-        moving = np.flatnonzero(where & ~np.isnan(numbers))
-        order = moving[np.argsort(numbers[moving], kind="stable")]
+        others = np.zeros(len(moving.holds), dtype=np.bool_)
+        for other in self.cubes:
+            if other is not cube:
+                others |= np.logical_and.reduce([one.holds for one in other])
+        where = ~others
+        for one in cube:
+            if one is not moving:
+                where &= one.holds
+        numbers, negated = column.numbers, moving.negated
+        inside = np.flatnonzero(where & ~np.isnan(numbers))
+        order = inside[np.argsort(numbers[inside], kind="stable")]
         values = numbers[order]
         apart = np.flatnonzero(values[:-1] < values[1:]) + 1
         if not len(apart):
             return None
         yes, no = self.rows.yes.astype(np.float64), self.rows.no.astype(np.float64)
-        base = where & np.isnan(numbers) & negated | others
+        base = (where & np.isnan(numbers) & negated) | others
         hits, wrongs = (_on_one_side(part[order], apart, below=negated) + part[base].sum() for part in (yes, no))
         scores = self.rows.scores(hits, wrongs)
         best = int(np.argmax(scores))
-        gridded = others | (where & on_grid)
+        gridded = others | (where & moving.on_grid)
         score = float(self.rows.scores(np.array([yes[gridded].sum()]), np.array([no[gridded].sum()]))[0])
         if scores[best] - score < min(PRICE, LACK * (1 - score)) - 1e-9:
             return None
