@@ -37,7 +37,10 @@ FAR_OF_ALL = 2_000
 SEARCHING = "searching rules"
 """What progress calls the search."""
 ABOUT_AS_GOOD = 0.01
-"""Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken."""
+"""Formulas whose values on all rows differ by at most this are about as good, and the one that recurs most is taken.
+
+Near a perfect score the difference is smaller, as with `LACK`.
+"""
 WORTH_STEADY = 0.02
 """What a formula may lose in the bags for steadier rules; near a perfect score less, as with `LACK`."""
 STEADY = 0.7
@@ -239,13 +242,13 @@ def _most_recurrent(
     choice: Choice, everything: SearchTable, search: FormulaSearch, config: SearchConfig
 ) -> tuple[Codes, ...]:
     """Return the formula that recurs most in the bags, of those that are about as good on all rows."""
-    values: dict[tuple[Codes, ...], float] = {}
+    fits: dict[tuple[Codes, ...], float] = {}
     for cubes in dict.fromkeys(tuple(sorted(cubes)) for cubes in (choice.cubes, *choice.bags)):
         if cubes == tuple(sorted(choice.cubes)) or (cubes and search.allows(cubes)):
-            fit = everything.fit(choice.klass, cubes, config.costs)
-            values[cubes] = fit - choice.price * search.price(cubes)
-    best = max(values.values())
-    as_good = [cubes for cubes in values if values[cubes] >= best - ABOUT_AS_GOOD]
+            fits[cubes] = everything.fit(choice.klass, cubes, config.costs)
+    values = {cubes: fit - choice.price * search.price(cubes) for cubes, fit in fits.items()}
+    margin = min(ABOUT_AS_GOOD, LACK * (1 - max(fits.values())))
+    as_good = [cubes for cubes in values if values[cubes] >= max(values.values()) - margin]
     return max(as_good, key=lambda cubes: (round(_recurrence(cubes, choice), 9), values[cubes]))
 
 
