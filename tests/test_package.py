@@ -18,7 +18,7 @@ import logiclens
 SOURCE = Path(logiclens.__file__).parent
 TESTS = Path(__file__).parent
 LONGEST_NAME = 10
-NOT_PACKAGES = {"oracles", "browser", "benchmarks", "fuzz", "faults", "__pycache__"}
+NOT_PACKAGES = {"oracles", "browser", "fuzz", "faults", "lab", "__pycache__"}
 
 
 def python(code: str) -> str:

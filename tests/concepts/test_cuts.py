@@ -41,7 +41,8 @@ def test_cuts_are_multiples_of_one_round_step(seed, scale, shift, shape):
     mantissa = step / 10.0 ** np.floor(np.log10(abs(step)) + 1e-9)
     assert len(steps) == 0 or min(abs(mantissa - nice) for nice in (1, 2, 5)) < 1e-6
     np.testing.assert_allclose(cuts / step, np.round(cuts / step), atol=1e-6)
-    assert 1 <= len(cuts) <= 6
+    # A step is between an eighth of the reach and two and a half times that.
+    assert 3 <= len(cuts) <= 9
 
 
 def test_another_sample_of_the_rows_has_nearly_the_same_cuts():
@@ -83,9 +84,9 @@ def test_skewed_amounts_are_cut_at_one_two_five():
 
 def test_dates_and_durations_are_cut_at_round_moments():
     days = pd.date_range("2015-02-03", periods=400, freq="7D")
-    assert all(str(cut).endswith("-01-01") for cut in cuts_of(days, date_parts=False))
+    assert all(str(cut).endswith("-01") for cut in cuts_of(days, date_parts=False))
     minutes = pd.to_timedelta(np.arange(400) * 3, unit="min")
-    assert cuts_of(minutes) == ["0 days 06:00:00", "0 days 12:00:00", "0 days 18:00:00"]
+    assert cuts_of(minutes) == [f"0 days {hour:02}:00:00" for hour in range(3, 19, 3)]
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -65,7 +65,7 @@ def test_a_long_truth_is_found_for_a_clear_gain():
     assert (learned.formulas[1].evaluate(bits, [f"x{j}" for j in range(12)]) == truth).mean() > 0.99
 
 
-def test_a_literal_that_earns_less_than_a_point_is_left_out():
+def test_a_literal_must_earn_one_point():
     rng = np.random.default_rng(3)
     bits = rng.random((2_000, 4)) < 0.5
     labels = bits[:, 0] ^ (rng.random(2_000) < 0.1)
@@ -94,7 +94,7 @@ def test_a_limit_on_literals_is_kept():
     assert choice.n_literals <= 2
 
 
-def test_a_rule_is_found_again_where_columns_and_directions_are_the_same():
+def test_rules_are_found_again_by_columns_and_directions():
     about = ("age", "age", "unit")
     bags = (((0,),), ((2,),), ((1,),), ((0, 4),), ())
     choice = Choice(1, 0.01, ((0,),), ("age >= 20", "age >= 40", "unit is A"), about, bags=bags)

@@ -205,7 +205,7 @@ def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from objects(item, (*path, key))
 
 
-OPTIONAL = ("recurs", "bags", "table")
+OPTIONAL = ("recurs", "cuts", "bags", "table")
 """Fields that may be absent: words about the table, and recurrence."""
 
 

@@ -210,6 +210,10 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
         note = "too few rows of this class to choose a length by cross-validation: the shortest formula is taken."
         return Choice(klass, price, path[-1].cubes, everything.names, rows.abouts, path, note=note)
     best = chosen(trials)
+    if best.score <= float(np.mean([bag.test.fit(klass, (), config.costs) for bag in rows.bags])):
+        # On rows that the bags leave out, no rule is better than none.
+        required = required_cubes(Choice(klass, best.price, (), everything.names, rows.abouts), config)
+        return Choice(klass, best.price, required, everything.names, rows.abouts, trials=tuple(trials))
     longest = trials.index(best)
     path = _plain(everything, search.path([trial.price for trial in trials[: longest + 1]]))
     options: list[Choice] = []

@@ -354,6 +354,14 @@ def _read_edit(entry: Fields) -> Edit:
     return Edit(entry.text("what"), told["why"], told["who"], told["when"], tuple(measured))
 
 
+def _check_range(cut: Fields) -> None:
+    """Check the form of the lowest and the highest threshold of a condition in the bags."""
+    cut.check_keys(("column", "low", "high"))
+    cut.text("column")
+    cut.label("low")
+    cut.label("high")
+
+
 def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
     if "complement_of" in entry.record:
         entry.check_keys(("class", "complement_of", "confidence"))
@@ -369,6 +377,10 @@ def _read_rule(entry: Fields, known: frozenset[str]) -> ClassRule:
                 raise cube.refuse(mark, "true, or left out")
         if "reason" in cube.record:
             cube.text("reason")
+        if "recurs" in cube.record:
+            cube.whole("recurs")
+        if "cuts" in cube.record:
+            cube.each("cuts", _check_range)
         return _read_cube(cube.inner("if"), known), cube.share("confidence")
 
     cubes = entry.each("cubes", read)
