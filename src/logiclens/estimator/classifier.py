@@ -43,7 +43,7 @@ from logiclens.estimator.knowledge import (
     protected_values,
     without_columns,
 )
-from logiclens.estimator.learning import Learned, concept_frequencies, learned
+from logiclens.estimator.learning import Learned, concept_frequencies, factors_of, learned
 from logiclens.estimator.on_engine import (
     COUNTING,
     predict_into,
@@ -677,6 +677,7 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         formulas, choices = self.learned_.formulas, self.learned_.choices
         answers = reading or read_formulas(formulas, ready.schema.class_names, ready.table)
         explanation = self._labelled(explain_learned(answers, formulas, choices), stability=self._on_bags())
+        explanation = replace(explanation, factors=factors_of(self, ready))
         if ready.taught is not None:
             explanation = replace(explanation, answers=ready.taught[1])
         if self._bound is not None:

@@ -99,11 +99,15 @@ def learning_rows(
         ready: the rows.
         targets: the share of each class in each row that rules match. Default: None, the labels.
     """
-    table, predicates = ready.table, ready.schema.predicates
-    weights = listed_class_weight(model.class_weight, ready.classes)
-    factors = None if weights is None or table.is_multilabel else class_factors(weights, table)
+    table, predicates, factors = ready.table, ready.schema.predicates, factors_of(model, ready)
     about = {name: (meant.column if meant.operator in ORDERS else name) for name, meant in predicates.items()}
     return LearningRows(table, table.targets() if targets is None else targets, factors, ready.unit, about=about)
+
+
+def factors_of(model: EntropyClassifier, ready: Prepared) -> NDArray[np.float64] | None:
+    """Return the weight of each class; None if all are equal."""
+    weights = listed_class_weight(model.class_weight, ready.classes)
+    return None if weights is None or ready.table.is_multilabel else class_factors(weights, ready.table)
 
 
 def concept_frequencies(model: EntropyClassifier, table: ConceptTable) -> dict[str, float]:

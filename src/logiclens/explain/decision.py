@@ -44,6 +44,7 @@ def rule_set(
     multilabel: bool = False,
     answers: NDArray[np.float64] | None = None,
     costs: Sequence[Costs] | None = None,
+    factors: NDArray[np.float64] | None = None,
     without_rest: Collection[int] = (),
     first: int | None = None,
 ) -> RuleSet:
@@ -73,9 +74,11 @@ def rule_set(
             None, they have the largest macro-F1.
         without_rest: classes that cannot be `otherwise` unless they are a complement, because their rules must ask for
             something. Default: none.
+        factors: weight of each class in the score of an order. Default: None, equal weights.
         first: the class that comes first in the order that is found. Default: any.
     """
     wanted = truth if answers is None else answers
+    scored = weight if factors is None else weight * (wanted @ factors)
     fires = np.stack([formula.evaluate(rows) for formula in formulas], axis=1)
     deciding = np.zeros(fires.shape, dtype=np.intp)
     rules = []
@@ -97,10 +100,10 @@ def rule_set(
     elif complement is not None:
         otherwise = complement
     elif resolve == "order" and not decided:
-        decided, best = best_order(fires, wanted, weight, costs, without_rest, first=first, deciding=deciding)
+        decided, best = best_order(fires, wanted, scored, costs, without_rest, first=first, deciding=deciding)
         otherwise = best if otherwise is None else otherwise
     elif otherwise is None:
-        counted = _Counted.of(fires, wanted, weight, costs, without_rest)
+        counted = _Counted.of(fires, wanted, scored, costs, without_rest)
         by_score = resolve == "order" or costs is not None
         otherwise = counted.best_otherwise(decided)[1] if by_score else counted.otherwise_choices[0]
     used = tuple(dict.fromkeys(concept for formula in formulas for concept in formula.concepts))

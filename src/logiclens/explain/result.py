@@ -239,6 +239,7 @@ class Explanation(Sequence[ClassExplanation]):
         stability: how often rules are found again when rows are drawn again, if that was measured.
         facts: what is known of the training table, for words. Default: nothing.
         costs: what false alarms and misses of each class cost, if the order follows them. Default: None.
+        factors: weight of each class in the score of the order. Default: None, equal weights.
         without_rest: classes that cannot be `otherwise` unless they are a complement. Default: none.
         multilabel: whether a row may have several classes, also if its rows have no labels. Default: as their labels
             say.
@@ -270,6 +271,7 @@ class Explanation(Sequence[ClassExplanation]):
     answers: NDArray[np.float64] | None = field(default=None, repr=False)
     facts: TableFacts = NO_FACTS
     costs: tuple[Costs, ...] | None = None
+    factors: NDArray[np.float64] | None = field(default=None, repr=False)
     without_rest: frozenset[int] = frozenset()
     multilabel: bool = False
     first: int | None = None
@@ -359,6 +361,7 @@ class Explanation(Sequence[ClassExplanation]):
             multilabel=multilabel,
             answers=self.answers,
             costs=self.costs,
+            factors=self.factors,
             without_rest=self.without_rest,
             first=self.first,
         )
