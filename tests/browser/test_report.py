@@ -118,7 +118,10 @@ def text_of(case: Case, column: str, value: Any) -> str:
     """What is entered for a value: the words of a list, or the text of a field."""
     predicates = _asked_of(case, column)
     if any(p.origin is not None for p in predicates):
-        return "" if value is None else str(value)
+        # The page asks for a day where no rule looks at a time of day.
+        hours = any(p.origin is not None and p.origin.kind == "hour" for p in predicates)
+        times = any(p.origin is None and p.operator != "missing" and "T" in str(p.value) for p in predicates)
+        return "" if value is None else str(value) if hours or times else str(value)[:10]
     compared = [p for p in predicates if p.operator != "missing"]
     if not compared:
         return MISSING if value is None else "not missing"

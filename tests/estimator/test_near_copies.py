@@ -18,10 +18,8 @@ LABELS = np.where(SIZE >= 55, "large", "small")
 def test_a_note_names_the_column_that_another_stands_for(kept):
     # Both are about as good: the correlation of their ranks is next to one.
     assert FRAME["radius"].corr(FRAME["area"], method="spearman") > 0.99
-    # By default the first name stands for the other.
     (left_out,) = {"radius", "area"} - {kept}
-    known = None if kept == "area" else Knowledge(preferred_columns=[kept])
-    model = EntropyClassifier(knowledge=known).fit(FRAME, LABELS)
+    model = EntropyClassifier(knowledge=Knowledge(preferred_columns=[kept])).fit(FRAME, LABELS)
     columns = {predicate.column for predicate in model.schema_.predicates.values()}
     assert kept in columns
     assert left_out not in columns

@@ -39,11 +39,15 @@ def near_copies(
     ranks = [rankdata(np.where(np.isnan(column.numbers), -np.inf, column.numbers)) for column in ordered]
     spread = np.cov(ranks, aweights=weight)
     size = np.sqrt(np.maximum(np.diag(spread), np.finfo(float).tiny))
-    alike = np.abs(spread) >= ALIKE * size[:, None] * size[None]
+    correlation = np.abs(spread) / size[:, None] / size[None]
+    alike = correlation >= ALIKE
     names = [column.name for column in ordered]
     left, groups = list(range(len(names))), dict[str, tuple[str, ...]]()
     while left:
-        centre = max(left, key=lambda place: (names[place] in preferred, int(alike[place, left].sum()), -place))
+        # Correlations tell equals apart, so that the order of the columns does not matter.
+        totals = {place: round(float(correlation[place].sum()), 9) for place in left}
+        n_alike = {place: int(alike[place, left].sum()) for place in left}
+        centre = max(left, key=lambda place: (names[place] in preferred, n_alike[place], totals[place], -place))
         others = [place for place in left if place != centre and alike[centre, place] and names[place] not in preferred]
         if others:
             groups[names[centre]] = tuple(names[place] for place in others)

@@ -301,8 +301,6 @@ class EntropyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             True.
 
     Attributes:
-        network_: the network that predicts from concepts; that of an exact or loaded model is built when it is first
-            asked for. An exact model predicts and explains without it, and without torch.
         weights_: the weights of the network of an exact or loaded model, as arrays.
         schema_: the concepts with their groups, the classes, and the cuts of raw columns.
         classes_: the labels.

@@ -79,8 +79,9 @@ def _sharper(ready: Prepared, rules: LearnedRules, rows: LearningRows, config: S
     """Return the thresholds off the grid that rules need; none for columns that are not cut at round numbers."""
     if ready.recut is None or ready.booleaniser is None or ready.schema.cutting is None:
         return {}
+    cut = {meant.column for meant in ready.schema.predicates.values() if meant.operator in ORDERS}
     every = ready.booleaniser.with_parts(ready.columns)
-    columns = [column for column in every if ready.booleaniser.is_round(column)]
+    columns = [column for column in every if column.name in cut and ready.booleaniser.is_round(column)]
     return sharper_cuts(rules, rows, config, ready.schema.cutting, columns)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from logiclens.nn.outputs import OutputKind, Select
 
 Answer = Literal["argmax", "threshold"]
+Flags: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Reading:
     output: OutputKind
     select: Select | None
     relevance: NDArray[np.float64]
-    uses: NDArray[np.bool_]
+    uses: Flags
     class_names: tuple[str, ...]
     cut: float = 0.0
     network: nn.Module | None = None
