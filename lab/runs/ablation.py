@@ -7,7 +7,10 @@ of fixed tables are left out because their tables are already included.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 from lab.datasets.raw import raw_tables
 from lab.peers.raw import Split, folded, run_ours
@@ -20,10 +23,16 @@ FIXED_FAMILIES = ("monks", "tic-tac-toe")
 """Planted families whose tables are among the raw ones."""
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "without least support": {"min_support": 0.0},
-    "at most 3 literals": {"max_literals": 3},
+    "half a point per literal": {"explain.length.PRICE": 0.005},
+    "two points per literal": {"explain.length.PRICE": 0.02},
+    "no steadier formula": {"explain.choice.STEADY": 0.0, "explain.choice.ABOUT_AS_GOOD": 0.0},
+    "bags of seven tenths": {"explain.search_table.LEFT_OUT": 3, "explain.length.LEFT_OUT": 3},
+    "steps twice as long": {"concepts.cuts.PIECES": 4},
+    "cuts at quantiles": {"booleanise": "quantile"},
+    "no cuts off the grid": {"estimator.learning.ROUNDS": 0},
+    "near-copies stay": {"concepts.near_copies.ALIKE": 2.0},
 }
-"""The settings that each variant changes, by its name on the page."""
+"""The settings that each variant changes, by its name on the page; one with a dot is a constant of the library."""
 
 
 def ablation_jobs(names: Sequence[str], variants: Sequence[str], n_folds: int, n_seeds: int) -> Iterator[Job]:
@@ -46,7 +55,13 @@ def splits(names: Sequence[str], n_folds: int, n_seeds: int) -> Iterator[tuple[s
 
 
 def ablation_run(split: Split, variant: str, problem: Problem | None) -> Line:
-    answer = run_ours(split, **VARIANTS[variant])
+    changed = VARIANTS[variant]
+    with ExitStack() as stack:
+        for name, value in changed.items():
+            module, _, constant = name.rpartition(".")
+            if module:
+                stack.enter_context(patch.object(import_module(f"logiclens.{module}"), constant, value))
+        answer = run_ours(split, **{name: value for name, value in changed.items() if "." not in name})
     assert answer.rules is not None
     exact = None if problem is None else judge(answer.rules, problem, split.train).exact
     concepts = used_concepts(answer.rules)

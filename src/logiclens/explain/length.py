@@ -1,7 +1,7 @@
 """Choose the length of a formula: a literal must earn one point of macro-F1, and a longer formula a clear gain.
 
 Each price of a literal gives a formula in every bag, which is tested on the rows that the bag leaves out. The path
-starts at one point; a lower price is taken only for a gain of more than one point and of more than two standard errors.
+starts at one point; a lower price is taken only for a clear gain, see `chosen`.
 """
 
 from __future__ import annotations
