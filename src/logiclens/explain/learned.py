@@ -34,7 +34,7 @@ def explain_learned(
     """Return an explanation for formulas that were searched already, measured on some rows beside the network.
 
     Args:
-        reading: answers of the committee that taught the search, on the rows. If the rows have labels, formulas are
+        reading: answers of the model on the rows. If the rows have labels, formulas are
             scored against the labels.
         formulas: one formula for each class.
         choices: how formulas were chosen, if known. Default: unknown.
