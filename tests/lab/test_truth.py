@@ -13,6 +13,7 @@ from lab.peers import raw
 from lab.peers.raw import METHODS, N_FOLDS, Split, folded, leaf_literals, one_column_per_category, suited
 from lab.runs import ablation, planted, side_by_side
 from lab.runs.domination import SIMPLE, comparisons
+from logiclens.explain import length
 from logiclens.formula.dnf import DNF, Complement, Cube, Literal
 from logiclens.formula.predicate import Predicate
 from logiclens.formula.rule_set import Rule, RuleSet
@@ -230,15 +231,17 @@ def test_bins_of_numbers_count_both_ends():
 
 
 def test_a_variant_changes_the_settings_it_names(monkeypatch):
-    settings = {}
+    seen = []
 
     def spy(split, **changes):
-        settings.update(changes)
+        seen.append((changes, length.PRICE))
         return METHODS["ours"](split)
 
     monkeypatch.setattr(ablation, "run_ours", spy)
-    line = ablation.ablation_run(mixed_split(), "at most 3 literals", None)
-    assert settings == line["settings"] == {"max_literals": 3}
+    ablation.ablation_run(mixed_split(), "cuts at quantiles", None)
+    line = ablation.ablation_run(mixed_split(), "half a point per literal", None)
+    assert seen == [({"booleanise": "quantile"}, 0.01), ({}, 0.005)]
+    assert line["settings"] == {"explain.length.PRICE": 0.005}
     assert line["planted"] is False
     assert {name for names in line["concepts"] for name in names} <= {"x", "y", "kind is a", "kind is b", "kind is c"}
 
