@@ -41,6 +41,8 @@ def test_cuts_are_multiples_of_one_round_step(seed, scale, shift, shape):
     mantissa = step / 10.0 ** np.floor(np.log10(abs(step)) + 1e-9)
     assert len(steps) == 0 or min(abs(mantissa - nice) for nice in (1, 2, 5)) < 1e-6
     np.testing.assert_allclose(cuts / step, np.round(cuts / step), atol=1e-6)
+    assert cuts.min() >= np.quantile(values, 0.05, method="lower")
+    assert cuts.max() <= np.quantile(values, 0.95, method="higher")
     # A step is between an eighth of the reach and two and a half times that.
     assert 3 <= len(cuts) <= 9
 

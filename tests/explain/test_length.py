@@ -107,5 +107,33 @@ def test_bags_leave_out_every_unit_equally_often():
     bits, unit = rng.random((90, 7)) < 0.5, np.repeat(np.arange(30), 3)
     rows = rows_of(bits, np.repeat(rng.integers(0, 2, 30), 3), unit=unit)
     groups = [bag.test.weight.sum() for bag in rows.bags]
+    assert len({(bag.test.bits.tobytes(), bag.test.weight.tobytes()) for bag in rows.bags}) == len(rows.bags)
     assert sum(groups) == LEFT_OUT * 90
     assert all(size % 3 == 0 for size in groups)
+
+
+@pytest.mark.parametrize("steady", [STEADY, 1.1])
+def test_a_rule_that_is_not_found_again_gives_way(monkeypatch, steady):
+    # From 1 on no formula is steady, and the steadiest is taken.
+    monkeypatch.setattr("logiclens.explain.choice.STEADY", steady)
+    rng = np.random.default_rng(7)
+    formulas = []
+    for _ in range(8):
+        bits = rng.random((150, 12)) < 0.5
+        (choice,) = choose(
+            rows_of(bits, (bits[:, 0] ^ (rng.random(150) < 0.25)).astype(int)), SearchConfig(), two_classes=True
+        )
+        formulas.append(choice.formula.concepts)
+    # Eleven columns are noise, and on 150 rows some of them seem to earn a point.
+    assert sum(concepts == ("x0",) for concepts in formulas) >= 6
+
+
+def test_no_rule_is_printed_that_is_worse_than_none():
+    lengths = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        # Noise, of which a single false alarm costs more than all rows of class 1 are worth.
+        rows = rows_of(rng.random((50, 8)) < 0.5, rng.integers(0, 2, 50), factors=np.array([1000.0, 0.0001]))
+        (choice,) = choose(rows, SearchConfig(stated=1), two_classes=True)
+        lengths.append(choice.n_literals)
+    assert lengths.count(0) >= 8

@@ -42,3 +42,11 @@ def test_a_noisy_threshold_stays_on_the_grid():
         grid = {(meant.column, meant.value) for meant in Booleaniser().fit(frame).predicates_.values()}
         on_grid += grid.issuperset(thresholds(model))
     assert on_grid >= 9
+
+
+def test_a_threshold_beyond_the_ends_of_the_grid_is_found():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.random((1_500, 4)), columns=list("abcd"))
+    truth = (frame["a"] >= 0.4) & (frame["b"] < 0.93)
+    model = EntropyClassifier().fit(frame, truth)
+    assert model.score(frame, truth) == 1
