@@ -42,7 +42,7 @@ ABOUT_AS_GOOD = 0.01
 Near a perfect score the difference is smaller, as with `LACK`.
 """
 WORTH_STEADY = 0.02
-"""What a formula may lose in the bags for steadier rules; near a perfect score less, as with `LACK`."""
+"""What a formula may lose in the bags for steadier rules. Near a perfect score it may lose less, as with `LACK`."""
 STEADY = 0.7
 """Share of the bags in which a rule must be found again to be steady."""
 YES = ("yes", "true", "1", "1.0", "y", "positive", "pos")
@@ -211,7 +211,7 @@ def _chosen(rows: LearningRows, klass: int, trials: Sequence[Trial], config: Sea
         return Choice(klass, price, path[-1].cubes, everything.names, rows.abouts, path, note=note)
     best = chosen(trials)
     if best.score <= float(np.mean([bag.test.fit(klass, (), config.costs) for bag in rows.bags])):
-        # On rows that the bags leave out, no rule is better than none.
+        # The rules are no better than none on the rows that the bags leave out.
         required = required_cubes(Choice(klass, best.price, (), everything.names, rows.abouts), config)
         return Choice(klass, best.price, required, everything.names, rows.abouts, trials=tuple(trials))
     longest = trials.index(best)

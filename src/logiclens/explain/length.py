@@ -26,13 +26,13 @@ PRICE = 0.01
 LOWEST_PRICE = 0.0003
 """The lowest price that is tried; each price is half of the one before."""
 FIRST_PRICES = (0.04, 0.02)
-"""Higher prices, at which the formulas of a path begin to grow; see `chosen`."""
+"""Higher prices, which come first because long formulas grow from short ones. `chosen` never takes them."""
 GAIN = 0.01
-"""Gain in macro-F1 on rows that the bags leave out that a longer formula must have, if it lacks more than ten."""
+"""What a longer formula must gain in macro-F1, on the rows that the bags leave out."""
 LACK = 0.1
-"""Share of what the shorter formula lacks to a perfect score that a longer one must gain, where that is less."""
+"""Near a perfect score less is enough: this share of what the shorter formula lacks to it."""
 ERRORS = 1.0
-"""Number of standard errors that the gain must be; they are corrected for bags that overlap, which doubles them."""
+"""The gain must also exceed this many standard errors, which are corrected for bags that overlap."""
 PATIENCE = 1
 """A path ends if the score has not improved at this many prices at which formulas grew."""
 COVERED_PRICES = (4, 6)

@@ -2,8 +2,8 @@
 
 The grid is chosen without labels. When the formulas are learned, each of their thresholds is moved on the raw column to
 where the formula scores best with all else fixed, and cubes get the threshold that they lack. A threshold becomes a cut
-if it earns what a literal must earn, or a tenth of what the formula lacks, and if the errors that it spares cost more
-to write down than the threshold.
+if it earns what a literal must earn, or a tenth of what the formula lacks, and if the errors that it spares would cost
+more to write down than the threshold; see `SURE`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from logiclens.tables.frames import Column
 LOWER_PRICE = 0.25
 """The formulas whose thresholds are moved are searched at this share of the price, so that no literal is missed."""
 SURE = 2.0
-"""How much more than the threshold the spared errors must cost to write down: the best of all thresholds is taken."""
+"""The spared errors must cost this many times what the threshold costs, since the best of many thresholds is taken."""
 ROUNDS = 4
 """Maximum number of passes over all thresholds of a formula."""
 
