@@ -28,7 +28,7 @@ ENDS = (0.05, 0.95)
 RARE = 0.02
 """Minimum share of the rows on each side of a cut of the grid."""
 HEAP = 0.2
-"""A value that this share of the rows has is a heap: the column is cut on both sides of it, and the grid leaves it out."""
+"""A value that this share of the rows has is a heap: the column is cut on both sides of it, and the grid ignores it."""
 SKEWED = 50.0
 """Ratio of the ends above which positive numbers are cut at 1, 2, 5, 10, 20, 50 … instead of at equal steps."""
 DAY = 86_400.0
